@@ -1,0 +1,68 @@
+package model
+
+import "time"
+
+// ClusterName is the name of the one Cluster object.
+const ClusterName = "cluster"
+
+// Cluster is what all coordinators agree on about themselves.
+type Cluster struct {
+	Meta
+	ID          string `json:"id"`                    // in every certificate: spiffe://<id>/...
+	Incarnation uint64 `json:"incarnation"`           // raised by restore and recover; agents compare it before the index
+	Format      int    `json:"format"`                // rules and object schema in force
+	CA          string `json:"ca"`                    // PEM of the cluster's certificate authority
+	CAKey       []byte `json:"ca_key,omitempty"`      // its private key, sealed
+	Reconciling bool   `json:"reconciling,omitempty"` // after a restore: nothing is removed until the operator accepts
+}
+
+// Key is the key of the one cluster object.
+func (c *Cluster) Key() Key { return Key{KindCluster, ClusterName} }
+
+// Member is one coordinator.
+type Member struct {
+	Meta
+	RaftAddr string `json:"raft_addr"` // host:port for the other members
+	APIAddr  string `json:"api_addr"`  // host:port for the command line and agents
+	Version  string `json:"version,omitempty"`
+	Formats  [2]int `json:"formats"` // lowest and highest state format this member can serve
+}
+
+// Key is the member's key.
+func (m *Member) Key() Key { return Key{KindMember, m.Name} }
+
+// Identity is a public key that may take part: revocation is its removal. Its name
+// is the hexadecimal SHA-256 of the public key.
+type Identity struct {
+	Meta
+	Kind    string `json:"kind"`    // server or agent
+	Subject string `json:"subject"` // name of the member or node
+}
+
+// Key is the identity's key.
+func (i *Identity) Key() Key { return Key{KindIdentity, i.Name} }
+
+// Token is an invitation to join, used once.
+type Token struct {
+	Meta
+	Kind       string    `json:"kind"`              // node or coordinator
+	Subject    string    `json:"subject,omitempty"` // only this name may use it; empty: any
+	Hash       string    `json:"hash"`              // hexadecimal SHA-256 of the secret
+	ExpiresAt  time.Time `json:"expires_at"`
+	RedeemedBy string    `json:"redeemed_by,omitempty"` // key fingerprint of the joiner; the same key may redeem it again
+}
+
+// Key is the token's key.
+func (t *Token) Key() Key { return Key{KindToken, t.Name} }
+
+// Secret is read by decide/desired alone; no admin call returns it.
+type Secret struct {
+	Meta
+	Value string `json:"value"`
+}
+
+// Key is the secret's key.
+func (s *Secret) Key() Key { return Key{KindSecret, s.Name} }
+
+// VolumeSecret is the name of the DRBD shared secret of a volume.
+func VolumeSecret(volume string) string { return "volume/" + volume }

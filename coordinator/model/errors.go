@@ -1,0 +1,77 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The sentinel errors that everyone uses; test with errors.Is. serve/errors.go alone
+// knows which gRPC code each becomes, cmd/rvol which exit status.
+var (
+	ErrInvalid     = errors.New("invalid")
+	ErrNotFound    = errors.New("not found")
+	ErrExists      = errors.New("exists already")
+	ErrConflict    = errors.New("changed since it was read")
+	ErrNoSpace     = errors.New("no space")
+	ErrBusy        = errors.New("in use")
+	ErrForbidden   = errors.New("not allowed")
+	ErrUnavailable = errors.New("unavailable")
+	ErrUnknown     = errors.New("outcome unknown")
+	ErrCompacted   = errors.New("compacted")
+	ErrStopped     = errors.New("stopped after a storage failure")
+)
+
+// NotLeaderError is the answer of a coordinator that is not the leader.
+type NotLeaderError struct {
+	Leader string // API address of the leader; empty: none is known
+}
+
+// Error names the leader, or says that there is none.
+func (e *NotLeaderError) Error() string {
+	if e.Leader == "" {
+		return "no leader: the coordinators have no majority, or are electing"
+	}
+	return "not the leader: ask " + e.Leader
+}
+
+// Is makes a NotLeaderError an ErrUnavailable.
+func (e *NotLeaderError) Is(target error) bool { return target == ErrUnavailable }
+
+// Refusal says which constraint refused a transaction, for which object, how much was
+// asked and how much there is.
+type Refusal struct {
+	Constraint string `json:"constraint"` // expect, capacity, unique, serial
+	Object     string `json:"object"`
+	Asked      int64  `json:"asked,omitempty"`
+	Available  int64  `json:"available,omitempty"`
+	Reason     string `json:"reason"`
+}
+
+// The constraints of the state (DESIGN 5.2).
+const (
+	ConstraintExpect   = "expect"
+	ConstraintCapacity = "capacity"
+	ConstraintUnique   = "unique"
+	ConstraintSerial   = "serial"
+	ConstraintRequest  = "request"
+	ConstraintDecode   = "decode"
+)
+
+// Error renders the refusal as a sentence.
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Object, r.Reason) }
+
+// Unwrap maps the constraint to its sentinel.
+func (r *Refusal) Unwrap() error {
+	switch r.Constraint {
+	case ConstraintCapacity:
+		return ErrNoSpace
+	case ConstraintUnique:
+		return ErrExists
+	case ConstraintSerial:
+		return ErrBusy
+	case ConstraintDecode, ConstraintRequest:
+		return ErrInvalid
+	default:
+		return ErrConflict
+	}
+}

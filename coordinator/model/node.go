@@ -1,0 +1,62 @@
+package model
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Node is a machine with an agent, as the operator wants it.
+type Node struct {
+	Meta
+	Zone          string `json:"zone,omitempty"`
+	Unschedulable bool   `json:"unschedulable,omitempty"` // cordoned: nothing new is placed here
+	Fenced        *Fence `json:"fenced,omitempty"`
+}
+
+// Key is the node's key.
+func (n *Node) Key() Key { return Key{KindNode, n.Name} }
+
+// Fence is the operator's word that a node is off or cut from its storage network.
+// It stays until the node's agent has read, on its return, that it must be Secondary.
+type Fence struct {
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+	Epoch uint64    `json:"epoch"` // the registration it speaks of; a later one may clear it
+}
+
+// NodeStatus is what the coordinators decided about a node.
+type NodeStatus struct {
+	Meta
+	Ready         bool      `json:"ready"`
+	Reason        string    `json:"reason"`     // why it is Ready or not, in a sentence
+	UpdatedBy     string    `json:"updated_by"` // register, heartbeat, monitor, operator, session
+	UpdatedAt     time.Time `json:"updated_at"`
+	NotReadySince time.Time `json:"not_ready_since,omitzero"`
+
+	Epoch        uint64                `json:"epoch"`     // raised at each registration
+	HostName     string                `json:"host_name"` // uname -n: what drbdadm compares with "on HOST"
+	MachineID    string                `json:"machine_id,omitempty"`
+	BootID       string                `json:"boot_id,omitempty"`
+	Addresses    map[string]netip.Addr `json:"addresses,omitempty"` // network name -> replication address
+	AgentVersion string                `json:"agent_version,omitempty"`
+	Kernel       string                `json:"kernel,omitempty"`
+	Capabilities Capabilities          `json:"capabilities"`
+}
+
+// Key is the node status's key.
+func (n *NodeStatus) Key() Key { return Key{KindNodeStatus, n.Name} }
+
+// Capabilities say what a node's tools and kernel can do, and why they cannot do the rest.
+type Capabilities struct {
+	DRBD       string `json:"drbd,omitempty"`        // "8.4" or "9"; empty: none, see DRBDReason
+	DRBDFull   string `json:"drbd_full,omitempty"`   // "8.4.11", "9.2.19"
+	DRBDReason string `json:"drbd_reason,omitempty"` // why there is none
+	MaxPeers   int    `json:"max_peers,omitempty"`
+	LVM        string `json:"lvm,omitempty"` // version; empty: none, see LVMReason
+	LVMReason  string `json:"lvm_reason,omitempty"`
+	Thin       bool   `json:"thin,omitempty"`
+	ThinReason string `json:"thin_reason,omitempty"`
+}
+
+// DRBD84 says that the node's kernel has DRBD 8.4: two peers, no quorum.
+func (c Capabilities) DRBD84() bool { return c.DRBD == "8.4" }

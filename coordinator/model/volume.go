@@ -1,0 +1,265 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits of volumes.
+const (
+	MaxVolumeName = 48
+	SizeStep      = 4096    // bytes: a device's size is a multiple of this
+	MaxSize       = 1 << 50 // bytes: 1 PiB
+	MaxReplicaID  = 31
+	MaxDiskful    = 8 // 7 bitmap slots and oneself
+)
+
+// Volume is what a user asks for.
+type Volume struct {
+	Meta
+	Devices        []VolumeDevice    `json:"devices"` // share one DRBD resource
+	Class          string            `json:"class"`
+	AttachTo       []string          `json:"attach_to,omitempty"` // nodes on which it will be used; placement prefers them
+	MaxAttachments int               `json:"max_attachments"`
+	DRBD           map[string]string `json:"drbd,omitempty"`    // override of the class's tuning options
+	Stopped        bool              `json:"stopped,omitempty"` // down everywhere, kept
+}
+
+// VolumeDevice is one block device of a volume.
+type VolumeDevice struct {
+	Number int   `json:"number"`
+	Size   int64 `json:"size"` // bytes usable
+}
+
+// Key is the volume's key.
+func (v *Volume) Key() Key { return Key{KindVolume, v.Name} }
+
+// Size is the sum of the device sizes in bytes.
+func (v *Volume) Size() int64 {
+	var n int64
+	for _, d := range v.Devices {
+		n += d.Size
+	}
+	return n
+}
+
+// VolumeStatus is what the controllers decided about a volume.
+type VolumeStatus struct {
+	Meta
+	Configuration           *Configuration             `json:"configuration,omitempty"`
+	ConfigurationGeneration int64                      `json:"configuration_generation,omitempty"` // the class generation it runs
+	ConfigurationObserved   int64                      `json:"configuration_observed,omitempty"`   // the class generation it has seen
+	Datamesh                Datamesh                   `json:"datamesh"`
+	Sole                    *int                       `json:"sole,omitempty"` // the one replica that may go on alone; nil: none
+	Formed                  bool                       `json:"formed"`         // once true, never formed again
+	Formation               *Transition                `json:"formation,omitempty"`
+	Transitions             []Transition               `json:"transitions,omitempty"`
+	Pending                 []PendingReplicaTransition `json:"pending_replica_transitions,omitempty"` // sorted by id
+	Conditions              Conditions                 `json:"conditions,omitempty"`
+}
+
+// Key is the volume status's key.
+func (v *VolumeStatus) Key() Key { return Key{KindVolumeStatus, v.Name} }
+
+// Datamesh is the set of replicas that must know each other, at one revision.
+type Datamesh struct {
+	Revision                int64            `json:"revision"`          // 0: none yet; counts on over restarts of formation
+	Members                 []DatameshMember `json:"members,omitempty"` // sorted by id
+	Quorum                  int              `json:"quorum,omitempty"`  // 0: off
+	QuorumMinimumRedundancy int              `json:"quorum_minimum_redundancy,omitempty"`
+	Devices                 []VolumeDevice   `json:"devices,omitempty"` // sizes in force
+	SystemNetworks          []string         `json:"system_networks,omitempty"`
+	TwoPrimaries            bool             `json:"two_primaries,omitempty"`
+}
+
+// Member returns the member with the given id.
+func (d Datamesh) Member(id int) (DatameshMember, bool) {
+	for _, m := range d.Members {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	return DatameshMember{}, false
+}
+
+// DatameshMember is one replica's part in the mesh.
+type DatameshMember struct {
+	ID        int                       `json:"id"` // DRBD node-id
+	Type      ReplicaType               `json:"type"`
+	Node      string                    `json:"node"`
+	HostName  string                    `json:"host_name"`
+	Zone      string                    `json:"zone,omitempty"`
+	Addresses map[string]netip.AddrPort `json:"addresses"` // network name -> where it listens
+}
+
+// ReplicaType is what a replica does for its volume.
+type ReplicaType string
+
+// The replica types.
+const (
+	Diskful    ReplicaType = "Diskful"
+	TieBreaker ReplicaType = "TieBreaker" // diskless, votes
+	Access     ReplicaType = "Access"     // diskless, serves a user of the volume
+)
+
+// Replica is one node's part of a volume. Its name is VOLUME/ID.
+type Replica struct {
+	Meta
+	Volume     string          `json:"volume"`
+	ID         int             `json:"id"` // DRBD node-id, 0..31
+	Type       ReplicaType     `json:"type"`
+	Node       string          `json:"node,omitempty"`
+	VG         string          `json:"vg,omitempty"`
+	ThinPool   string          `json:"thin_pool,omitempty"`
+	Port       int             `json:"port,omitempty"`
+	Devices    []ReplicaDevice `json:"devices,omitempty"`
+	Conditions Conditions      `json:"conditions,omitempty"` // Scheduled; the rest is computed from soft facts when read
+}
+
+// ReplicaDevice is one device of a replica.
+type ReplicaDevice struct {
+	Number      int    `json:"number"`
+	Minor       int    `json:"minor"`
+	Reservation string `json:"reservation,omitempty"` // uid; Diskful only
+}
+
+// Key is the replica's key.
+func (r *Replica) Key() Key { return Key{KindReplica, r.Name} }
+
+// ReplicaName is the name of the replica id of volume.
+func ReplicaName(volume string, id int) string { return volume + "/" + strconv.Itoa(id) }
+
+// SplitReplicaName undoes ReplicaName.
+func SplitReplicaName(name string) (volume string, id int, err error) {
+	v, n, ok := strings.Cut(name, "/")
+	id, convErr := strconv.Atoi(n)
+	if !ok || convErr != nil || v == "" || id < 0 || id > MaxReplicaID {
+		return "", 0, fmt.Errorf("%w: replica %q: want VOLUME/ID, as in db-1/0", ErrInvalid, name)
+	}
+	return v, id, nil
+}
+
+// ResourceName is the DRBD resource of a volume.
+func ResourceName(volume string) string { return "rvol-" + volume }
+
+// LVName is the logical volume of one device of one replica.
+func LVName(volume string, device, id int) string {
+	return fmt.Sprintf("rvol-%s.%d.%d", volume, device, id)
+}
+
+// Attachment says that a volume is to be used on a node. Its name is VOLUME/NODE. The
+// operator makes it and asks for its end; the controllers grant it.
+type Attachment struct {
+	Meta
+	Volume  string `json:"volume"`
+	Node    string `json:"node"`
+	Granted bool   `json:"granted,omitempty"` // the node is to be Primary
+	Reason  string `json:"reason,omitempty"`  // why it is not granted, or not yet gone
+	Message string `json:"message,omitempty"`
+}
+
+// Key is the attachment's key.
+func (a *Attachment) Key() Key { return Key{KindAttachment, a.Name} }
+
+// AttachmentName is the name of the attachment of volume on node.
+func AttachmentName(volume, node string) string { return volume + "/" + node }
+
+// OperationPhase tells how far an operation has come.
+type OperationPhase string
+
+// The phases of an operation. The committed Pending entry is the grant.
+const (
+	OperationPending   OperationPhase = "Pending"
+	OperationRunning   OperationPhase = "Running"
+	OperationSucceeded OperationPhase = "Succeeded"
+	OperationFailed    OperationPhase = "Failed"
+)
+
+// OperationCreateNewUUID runs `drbdsetup new-current-uuid`.
+const OperationCreateNewUUID = "CreateNewUUID"
+
+// OperationCreateVG makes a physical volume, a volume group and perhaps a thin pool on an empty disk.
+const OperationCreateVG = "CreateVG"
+
+// Operation is a one-off command on a node, run at most once.
+type Operation struct {
+	Meta
+	Type    string          `json:"type"`
+	Node    string          `json:"node"`
+	Volume  string          `json:"volume,omitempty"`
+	Replica int             `json:"replica"`
+	NewUUID *NewUUIDParams  `json:"new_uuid,omitempty"`
+	VG      *CreateVGParams `json:"vg,omitempty"`
+	Phase   OperationPhase  `json:"phase"`
+	Result  string          `json:"result,omitempty"` // for people
+	DoneAt  time.Time       `json:"done_at,omitzero"`
+}
+
+// Key is the operation's key.
+func (o *Operation) Key() Key { return Key{KindOperation, o.Name} }
+
+// NewUUIDParams are the parameters and the guard of CreateNewUUID.
+type NewUUIDParams struct {
+	ClearBitmap bool     `json:"clear_bitmap"`    // else force-resync: a full sync from this member
+	Revision    int64    `json:"revision"`        // datamesh revision it belongs to
+	Peers       []int    `json:"peers,omitempty"` // ids that must be Connected and Inconsistent
+	LVUUIDs     []string `json:"lv_uuids"`        // per device: the LV it may run on
+}
+
+// CreateVGParams are the parameters of CreateVG.
+type CreateVGParams struct {
+	VG       string `json:"vg"`
+	Device   string `json:"device"`
+	ThinPool string `json:"thin_pool,omitempty"`
+}
+
+// Transition is a change of a volume under way: named, versioned, in steps.
+type Transition struct {
+	Type      string           `json:"type"`
+	Plan      string           `json:"plan"` // "formation/v1"
+	StartedAt time.Time        `json:"started_at"`
+	Restarts  int              `json:"restarts,omitempty"`
+	Steps     []TransitionStep `json:"steps"`
+}
+
+// StepStatus tells how far a step has come.
+type StepStatus string
+
+// The states of a step.
+const (
+	StepPending   StepStatus = "Pending"
+	StepActive    StepStatus = "Active"
+	StepCompleted StepStatus = "Completed"
+)
+
+// TransitionStep is one step of a transition.
+type TransitionStep struct {
+	Name        string     `json:"name"`
+	Status      StepStatus `json:"status"`
+	Message     string     `json:"message,omitempty"` // what is waited for, and for whom
+	Revision    int64      `json:"revision,omitempty"`
+	StartedAt   time.Time  `json:"started_at,omitzero"`
+	CompletedAt time.Time  `json:"completed_at,omitzero"`
+}
+
+// Active returns the index of the active step, or -1.
+func (t *Transition) Active() int {
+	for i, s := range t.Steps {
+		if s.Status == StepActive {
+			return i
+		}
+	}
+	return -1
+}
+
+// PendingReplicaTransition is what a replica asks of the mesh (seed 001).
+type PendingReplicaTransition struct {
+	ID              int         `json:"id"`
+	Request         string      `json:"request"` // Join, Leave, ChangeRole ...
+	Type            ReplicaType `json:"type,omitempty"`
+	Message         string      `json:"message,omitempty"`
+	FirstObservedAt time.Time   `json:"first_observed_at"`
+}
