@@ -38,7 +38,10 @@ func (d Dir) EnsureKey() (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, WriteFile(d.path(keyFile), text)
+	if err := WriteFile(d.path(keyFile), text); err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // Save keeps a new certificate for the key that is there, with the CAs to trust, and returns the new credentials.
@@ -52,7 +55,10 @@ func (d Dir) Save(cert *x509.Certificate, roots Roots) (*Credentials, error) {
 		return nil, fmt.Errorf("save the certificate in %s: %w", d, err)
 	}
 	chain := append([]*x509.Certificate{cert}, roots...)
-	return c, WriteFile(d.path(certFile), EncodeCertificates(chain...))
+	if err := WriteFile(d.path(certFile), EncodeCertificates(chain...)); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Load reads the credentials. The error is fs.ErrNotExist when the machine has not joined yet.
