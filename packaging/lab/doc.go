@@ -1,0 +1,3 @@
+// Package lab holds what makes a Debian root file system a lab node, for the kernel lab and for Vagrant:
+// the files of the node, and the scripts that need file owners and therefore run under fakeroot.
+package lab
