@@ -16,7 +16,8 @@ func percentOf(a, percent int64) int64 {
 	if hi >= 100 {
 		return largest
 	}
-	return clamp(bits.Div64(hi, lo, 100))
+	quotient, _ := bits.Div64(hi, lo, 100)
+	return clamp(quotient)
 }
 
 // times is a * b, held at the largest number; a negative factor counts as none.
@@ -28,10 +29,10 @@ func times(a, b int64) int64 {
 	if hi != 0 {
 		return largest
 	}
-	return clamp(lo, 0)
+	return clamp(lo)
 }
 
-func clamp(n, _ uint64) int64 {
+func clamp(n uint64) int64 {
 	if n > largest {
 		return largest
 	}
