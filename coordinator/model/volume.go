@@ -52,11 +52,12 @@ type VolumeStatus struct {
 	Configuration           *Configuration             `json:"configuration,omitempty"`
 	ConfigurationGeneration int64                      `json:"configuration_generation,omitempty"` // the class generation it runs
 	ConfigurationObserved   int64                      `json:"configuration_observed,omitempty"`   // the class generation it has seen
-	DRBD                    string                     `json:"drbd,omitempty"` // "8.4" or "9": what all its replicas run
-	NextID                  int                        `json:"next_id"`        // ids are handed out least recently used
+	DRBD                    string                     `json:"drbd,omitempty"`                     // "8.4" or "9": what all its replicas run
+	NextID                  int                        `json:"next_id"`                            // ids are handed out least recently used
 	Datamesh                Datamesh                   `json:"datamesh"`
-	Sole                    *int                       `json:"sole,omitempty"` // the one replica that may go on alone; nil: none
-	Formed                  bool                       `json:"formed"`         // once true, never formed again
+	Sole                    *int                       `json:"sole,omitempty"`     // the one replica that may go on alone; nil: none
+	Formed                  bool                       `json:"formed"`             // once true, never formed again
+	Restarts                int                        `json:"restarts,omitempty"` // of formation, so far
 	Formation               *Transition                `json:"formation,omitempty"`
 	Transitions             []Transition               `json:"transitions,omitempty"`
 	Pending                 []PendingReplicaTransition `json:"pending_replica_transitions,omitempty"` // sorted by id

@@ -1,0 +1,69 @@
+package formation
+
+import (
+	"net/netip"
+	"time"
+
+	"rvol/coordinator/decide/layout"
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/model"
+)
+
+// Input is everything formation may look at. Records are shared: it changes copies only.
+type Input struct {
+	Volume    *model.Volume
+	Status    *model.VolumeStatus // with its configuration set
+	Layout    layout.Layout
+	Pool      *model.PoolStatus
+	Replicas  []Replica // of the volume, sorted by id, deleting ones too
+	Operation *model.Operation
+
+	Now     time.Time     // for people only
+	InStep  time.Duration // how long the active step has lasted while all agents concerned had reported
+	Waited  time.Duration // how long since the last restart, likewise
+	Secret  string        // a fresh one, should it be needed
+	UIDs    []string      // fresh ones, as many as the layout has replicas
+	Zeroing func(model.PoolID) bool
+}
+
+// Replica is one replica with what its agent says.
+type Replica struct {
+	*model.Replica
+	Reservations []*model.Reservation // by device
+	Eligible     bool                 // its node, and its LVG, are in the pool's eligible set
+	Known        bool                 // its node's report can be relied on
+	HostName     string
+	Addresses    map[string]netip.Addr
+	State        inventory.ReplicaState // zero: the agent has not spoken of it yet
+	Resource     inventory.Resource     // what the kernel of its node has
+}
+
+// Outcome is what is to be written, and what is waited for.
+type Outcome struct {
+	Put     []model.Object
+	Delete  []model.Object
+	Cause   string        // for the log, when there is something to write
+	Wait    string        // for people: who is waited for, and why
+	Restart bool          // everything is thrown away
+	Again   time.Duration // look again after this long, should nothing happen before
+}
+
+// Changed says whether there is something to write.
+func (o Outcome) Changed() bool { return len(o.Put) > 0 || len(o.Delete) > 0 }
+
+// The steps, in order, and the name of the plan they make. The plan is stored while it
+// runs: a change of the steps needs a new version.
+const (
+	Plan                  = "formation/v1"
+	Preconfigure          = "Preconfigure"
+	EstablishConnectivity = "EstablishConnectivity"
+	BootstrapData         = "BootstrapData"
+)
+
+// Timeouts of a step, counted from its start (DESIGN 6.4), and the back-off between restarts.
+const (
+	stepTimeout    = 60 * time.Second
+	syncRate       = 100 * 1000 * 1000 / 8 // bytes a second: 100 Mbit/s, seed 001's worst case
+	restartDelay   = 5 * time.Second
+	restartDelayTo = 2 * time.Minute
+)
