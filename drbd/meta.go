@@ -1,0 +1,201 @@
+package drbd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A UUID names a data generation of a device, or a device itself.
+type UUID uint64
+
+// JustCreated is the current UUID that create-md writes: the disk has never
+// held a data generation.
+const JustCreated UUID = 4
+
+// String gives the sixteen hexadecimal digits that the tools print.
+func (u UUID) String() string { return fmt.Sprintf("%016X", uint64(u)) }
+
+// Metadata is what a detached backing disk says of itself.
+type Metadata struct {
+	Format  string // "v08" (DRBD 8.4) or "v09"
+	Current UUID   // data generation
+	Device  UUID   // what WriteDevUUID wrote; create-md alone leaves chance or zero
+	Peers   int    // bitmap slots
+	Size    int64  // usable bytes last agreed on with the peers; 0 before
+}
+
+// CreateMD writes new metadata over whatever the disk holds. It goes
+// straight to drbdmeta: drbdadm create-md with -c FILE alone has
+// usage-count at its default "ask" and may talk to the network.
+//
+//	drbdmeta MINOR v09 DISK internal create-md PEERS --force
+//
+// On DRBD 8.4, which has one bitmap slot:
+//
+//	drbdmeta MINOR v08 DISK internal create-md --force
+func (t *Tool) CreateMD(ctx context.Context, d MetaDev, peers int) error {
+	if t.ver.Is84() {
+		_, err := t.meta(ctx, d, "create-md", "--force")
+		return err
+	}
+	if peers < 1 || peers > 31 {
+		return invalid("bitmap slots", strconv.Itoa(peers), "want 1 to 31")
+	}
+	_, err := t.meta(ctx, d, "create-md", strconv.Itoa(peers), "--force")
+	return err
+}
+
+// WipeMD makes the metadata of a detached disk unrecognizable.
+//
+//	drbdmeta MINOR v08|v09 DISK internal wipe-md --force
+func (t *Tool) WipeMD(ctx context.Context, d MetaDev) error {
+	_, err := t.meta(ctx, d, "wipe-md", "--force")
+	return err
+}
+
+// DumpMD reads the metadata of a detached disk; ErrAlreadyAttached or
+// ErrUncleanMetadata (run Up or Attach, which apply the log) are possible.
+//
+//	drbdmeta MINOR v08|v09 DISK internal dump-md
+func (t *Tool) DumpMD(ctx context.Context, d MetaDev) (Metadata, error) {
+	out, err := t.meta(ctx, d, "dump-md")
+	if err != nil {
+		return Metadata{}, err
+	}
+	return ParseDumpMD(out)
+}
+
+// CheckResize moves internal metadata to the end of a disk that was grown
+// while DRBD was down. Run it before Up and Attach then.
+//
+//	drbdmeta MINOR v08|v09 DISK internal check-resize
+func (t *Tool) CheckResize(ctx context.Context, d MetaDev) error {
+	_, err := t.meta(ctx, d, "check-resize")
+	return err
+}
+
+// WriteDevUUID binds a detached disk to the replica it belongs to.
+//
+//	drbdmeta MINOR v08|v09 DISK internal write-dev-uuid UUID
+func (t *Tool) WriteDevUUID(ctx context.Context, d MetaDev, u UUID) error {
+	_, err := t.meta(ctx, d, "write-dev-uuid", u.String())
+	return err
+}
+
+// ReadDevUUID tells which replica a disk belongs to.
+//
+//	drbdmeta MINOR v08|v09 DISK internal read-dev-uuid
+func (t *Tool) ReadDevUUID(ctx context.Context, d MetaDev) (UUID, error) {
+	out, err := t.meta(ctx, d, "read-dev-uuid")
+	if err != nil {
+		return 0, err
+	}
+	return parseUUID(string(bytes.TrimSpace(out)))
+}
+
+// CurrentUUID tells the data generation of an attached device. DRBD 9 is
+// asked through any one peer, connected or not; without a peer use DumpMD
+// before the disk is attached.
+//
+//	drbdsetup get-gi RESOURCE NODE-ID VOLUME
+//
+// On DRBD 8.4:
+//
+//	drbdsetup get-gi MINOR
+func (t *Tool) CurrentUUID(ctx context.Context, r Ref, peer NodeID, volume int) (UUID, error) {
+	if err := checkName("resource", r.Name); err != nil {
+		return 0, err
+	}
+	argv := []string{"drbdsetup", "get-gi", r.Name, peer.String(), strconv.Itoa(volume)}
+	if t.ver.Is84() {
+		if volume < 0 || volume >= len(r.Minors) {
+			return 0, invalid("volume", strconv.Itoa(volume), "not a device of "+r.Name)
+		}
+		argv = []string{"drbdsetup", "get-gi", r.Minors[volume].String()}
+	}
+	out, err := t.out(ctx, argv...)
+	if err != nil {
+		return 0, err
+	}
+	return ParseGI(out)
+}
+
+// ParseGI reads the current UUID from a line of get-gi: the first of its
+// fields, which are separated by colons.
+func ParseGI(out []byte) (UUID, error) {
+	first, _, found := bytes.Cut(bytes.TrimSpace(out), []byte(":"))
+	if !found {
+		return 0, fmt.Errorf("parse get-gi: no generation in %.60q", out)
+	}
+	return parseUUID(string(first))
+}
+
+// ParseDumpMD reads what dump-md prints.
+func ParseDumpMD(out []byte) (Metadata, error) {
+	var (
+		md      Metadata
+		current bool
+		inUUIDs bool // the line after v08's "uuid {"
+		err     error
+	)
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan() && err == nil; {
+		words := strings.Fields(strings.ReplaceAll(lines.Text(), ";", " "))
+		if inUUIDs && len(words) > 0 {
+			words, inUUIDs = []string{"current-uuid", words[0]}, false
+		}
+		if len(words) < 2 {
+			continue
+		}
+		switch words[0] {
+		case "version":
+			md.Format = strings.Trim(words[1], `"`)
+			md.Peers = 1
+		case "max-peers":
+			md.Peers, err = strconv.Atoi(words[1])
+		case "uuid":
+			inUUIDs = true
+		case "current-uuid":
+			md.Current, err = parseUUID(words[1])
+			current = true
+		case "device-uuid":
+			md.Device, err = parseUUID(words[1])
+		case "la-size-sect", "effective-size":
+			md.Size, err = parseSize(words[1], 512)
+		}
+	}
+	switch {
+	case err != nil:
+		return Metadata{}, fmt.Errorf("parse dump-md: %w", err)
+	case md.Format != "v08" && md.Format != "v09":
+		return Metadata{}, fmt.Errorf("parse dump-md: unknown format %.20q", md.Format)
+	case !current:
+		return Metadata{}, errors.New("parse dump-md: no current UUID")
+	}
+	return md, nil
+}
+
+// meta runs drbdmeta in the format of this version.
+func (t *Tool) meta(ctx context.Context, d MetaDev, verb ...string) ([]byte, error) {
+	if err := checkPath("disk", d.Disk); err != nil {
+		return nil, err
+	}
+	format := "v09"
+	if t.ver.Is84() {
+		format = "v08"
+	}
+	argv := append([]string{"drbdmeta", d.Minor.String(), format, d.Disk, "internal"}, verb...)
+	return t.out(ctx, argv...)
+}
+
+func parseUUID(s string) (UUID, error) {
+	u, err := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse UUID: %w", err)
+	}
+	return UUID(u), nil
+}
