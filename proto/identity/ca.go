@@ -92,6 +92,9 @@ func (ca *CA) Seal(with SealingKey) ([]byte, error) {
 // Cluster is the name of the cluster that the CA signs for.
 func (ca *CA) Cluster() string { return ca.cluster }
 
+// String names the CA and withholds its key.
+func (ca *CA) String() string { return "CA of cluster " + ca.cluster }
+
 // Certificate is the CA's own certificate; its Raw field is the DER form.
 func (ca *CA) Certificate() *x509.Certificate { return ca.cert }
 

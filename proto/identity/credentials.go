@@ -37,6 +37,9 @@ func NewCredentials(key *ecdsa.PrivateKey, cert *x509.Certificate, roots Roots) 
 // Certificate is the certificate that the credentials show.
 func (c *Credentials) Certificate() *x509.Certificate { return c.cert.Leaf }
 
+// String names the holder and withholds the key.
+func (c *Credentials) String() string { return c.ID.String() }
+
 // RenewAt is when a third of a certificate's life is over and its holder asks for the next one.
 func RenewAt(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) / 3)
