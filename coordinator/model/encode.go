@@ -40,6 +40,10 @@ func Decode(k Kind, raw []byte, rev uint64) (Object, error) {
 	return o, nil
 }
 
+// Raw is the bytes that o was decoded from: what was proposed, unknown fields included.
+// They must not be changed.
+func Raw(o Object) []byte { return o.Info().raw }
+
 // Clone copies o deeply, so that the copy may be changed and proposed.
 func Clone[T Object](o T) T {
 	b, err := Encode(o)

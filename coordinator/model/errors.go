@@ -40,21 +40,24 @@ func (e *NotLeaderError) Is(target error) bool { return target == ErrUnavailable
 // Refusal says which constraint refused a transaction, for which object, how much was
 // asked and how much there is.
 type Refusal struct {
-	Constraint string `json:"constraint"` // expect, capacity, unique, serial
+	Constraint string `json:"constraint"` // one of the constants below
 	Object     string `json:"object"`
 	Asked      int64  `json:"asked,omitempty"`
 	Available  int64  `json:"available,omitempty"`
 	Reason     string `json:"reason"`
 }
 
-// The constraints of the state (DESIGN 5.2).
+// The constraints of the state (DESIGN 5.2). For expect, asked and available are revisions.
 const (
-	ConstraintExpect   = "expect"
-	ConstraintCapacity = "capacity"
-	ConstraintUnique   = "unique"
-	ConstraintSerial   = "serial"
-	ConstraintRequest  = "request"
-	ConstraintDecode   = "decode"
+	ConstraintExpect    = "expect"
+	ConstraintCapacity  = "capacity"
+	ConstraintUnique    = "unique"
+	ConstraintSerial    = "serial"
+	ConstraintReference = "reference" // a replica names a reservation that is not there for it
+	ConstraintToken     = "token"     // a token is lapsed, or was used by another
+	ConstraintFormat    = "format"    // the state's format may not become what was asked
+	ConstraintRequest   = "request"
+	ConstraintDecode    = "decode"
 )
 
 // Error renders the refusal as a sentence.
@@ -69,9 +72,14 @@ func (r *Refusal) Unwrap() error {
 		return ErrExists
 	case ConstraintSerial:
 		return ErrBusy
-	case ConstraintDecode, ConstraintRequest:
+	case ConstraintToken:
+		return ErrForbidden
+	case ConstraintDecode, ConstraintRequest, ConstraintFormat:
 		return ErrInvalid
-	default:
-		return ErrConflict
+	case ConstraintExpect:
+		if r.Asked == 0 { // was to be new, and is there
+			return ErrExists
+		}
 	}
+	return ErrConflict
 }

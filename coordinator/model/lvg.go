@@ -1,6 +1,10 @@
 package model
 
-import "strings"
+import (
+	"math"
+	"math/bits"
+	"strings"
+)
 
 // PoolID is the identity of a place that holds logical volumes: a volume group, or a
 // thin pool in it. UUIDs because names come back on other disks; the node because
@@ -83,6 +87,22 @@ type Capacity struct {
 	GrowthStopped  string `json:"growth_stopped,omitempty"`  // why nothing may grow here; empty: it may
 	Missing        bool   `json:"missing,omitempty"`         // the node no longer reports it
 	Zeroes         bool   `json:"zeroes,omitempty"`          // thin pool hands out zeroed blocks (lvs -o zero)
+}
+
+// Limit is how many bytes may be reserved of the pool: floor((extents - foreign) *
+// extent size * percent / 100), and 0 when more is foreign than there is.
+func (c *Capacity) Limit() int64 {
+	free := c.Extents - c.ForeignExtents
+	if free <= 0 || c.ExtentSize <= 0 || c.Percent <= 0 {
+		return 0
+	}
+	hi, bytes := bits.Mul64(uint64(free), uint64(c.ExtentSize))
+	over, lo := bits.Mul64(bytes, uint64(c.Percent))
+	if hi != 0 || over >= 100 {
+		return math.MaxInt64
+	}
+	limit, _ := bits.Div64(over, lo, 100)
+	return int64(min(limit, math.MaxInt64))
 }
 
 // Key is the capacity record's key.

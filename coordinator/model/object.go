@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -116,3 +117,15 @@ func New(k Kind) Object {
 	}
 	return nil
 }
+
+// kinds maps the struct of each kind back to it.
+var kinds = func() map[reflect.Type]Kind {
+	m := map[reflect.Type]Kind{}
+	for k, make := range blank {
+		m[reflect.TypeOf(make())] = k
+	}
+	return m
+}()
+
+// KindOf is the kind of the objects of type T, or "" when T is not one of this package.
+func KindOf[T Object]() Kind { return kinds[reflect.TypeFor[T]()] }

@@ -221,11 +221,14 @@ type CreateVGParams struct {
 
 // Transition is a change of a volume under way: named, versioned, in steps.
 type Transition struct {
-	Type      string           `json:"type"`
-	Plan      string           `json:"plan"` // "formation/v1"
-	StartedAt time.Time        `json:"started_at"`
-	Restarts  int              `json:"restarts,omitempty"`
-	Steps     []TransitionStep `json:"steps"`
+	Type      string    `json:"type"`
+	Plan      string    `json:"plan"` // "formation/v1"
+	StartedAt time.Time `json:"started_at"`
+	Restarts  int       `json:"restarts,omitempty"`
+	// Compatible is the plan's declaration that it moves no data: it may run beside
+	// others. At most one that does not say so is under way per volume.
+	Compatible bool             `json:"compatible,omitempty"`
+	Steps      []TransitionStep `json:"steps"`
 }
 
 // StepStatus tells how far a step has come.
