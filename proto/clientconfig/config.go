@@ -30,6 +30,12 @@ type Config struct {
 	dir string // where relative paths begin
 }
 
+// String names the cluster and withholds the key.
+func (c Config) String() string { return fmt.Sprintf("cluster %s at %v", c.Cluster, c.Endpoints) }
+
+// GoString is String, for the sake of the key.
+func (c Config) GoString() string { return c.String() }
+
 // Path is the file that RVOL_CONFIG names, or else rvol/config.yaml in the user's configuration directory.
 func Path() (string, error) {
 	if path := os.Getenv(PathVariable); path != "" {
@@ -162,12 +168,22 @@ func decode(text []byte, c *Config) error {
 	if err := d.Decode(c); errors.Is(err, io.EOF) {
 		return errors.New("the file is empty")
 	} else if err != nil {
-		return err
+		return plain(err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("the file holds more than one document")
 	}
 	return c.check()
+}
+
+// plain says what the YAML package says of a file's fields without speaking of Go types.
+func plain(err error) error {
+	typeErr, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	text := strings.Join(typeErr.Errors, "; ")
+	return errors.New(strings.ReplaceAll(text, " not found in type clientconfig.Config", " is not a key of this file"))
 }
 
 func isPEM(value string) bool { return strings.HasPrefix(strings.TrimSpace(value), "-----BEGIN ") }
