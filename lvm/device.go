@@ -22,7 +22,7 @@ func (t *Tool) Signatures(ctx context.Context, device string) ([]Signature, erro
 	}
 	out, err := t.run(ctx, "wipefs", "--json", device)
 	if err != nil {
-		return nil, newError("wipefs", device, out, err)
+		return nil, newError("wipefs", device, err)
 	}
 	var report struct{ Signatures *[]Signature }
 	if err := json.Unmarshal(out, &report); err != nil {

@@ -24,6 +24,7 @@ var (
 	ErrSameSize    = errors.New("already that size")
 	ErrSignature   = errors.New("device holds a signature")
 	ErrToolMissing = errors.New("tool is not installed")
+	ErrUnsupported = errors.New("not supported by the device")
 	ErrUnusable    = errors.New("device cannot be used")
 )
 
@@ -79,7 +80,7 @@ type exitError interface {
 	Stderr() []byte
 }
 
-func newError(verb, object string, stdout []byte, err error) *Error {
+func newError(verb, object string, err error) *Error {
 	e := &Error{Verb: verb, Object: object, Err: err}
 	if errors.Is(err, fs.ErrNotExist) {
 		e.Reason = ErrToolMissing
@@ -92,7 +93,7 @@ func newError(verb, object string, stdout []byte, err error) *Error {
 	e.ExitCode = exit.ExitCode()
 	text := string(exit.Stderr())
 	e.Stderr = withoutWarnings(text)
-	e.classify(text + "\n" + string(stdout))
+	e.classify(text)
 	return e
 }
 
@@ -120,6 +121,7 @@ var refusals = []struct {
 	{regexp.MustCompile(`contains a filesystem in use\.|Logical volume \S+ in use\.`), ErrInUse},                              // lib/activate/activate.c
 	{regexp.MustCompile(`Can't open \S+ exclusively`), ErrInUse},                                                              // lib/label/label.c
 	{regexp.MustCompile(`Physical volume '\S+' is already in volume group`), ErrInUse},                                        // lib/metadata/metadata.c
+	{regexp.MustCompile(`: Operation not supported`), ErrUnsupported},                                                         // EOPNOTSUPP in blkdiscard
 	{regexp.MustCompile(`: Device or resource busy`), ErrInUse},                                                               // EBUSY in wipefs and blkdiscard
 	{regexp.MustCompile(`signature detected on|device has a signature|existing signatures? left`), ErrSignature},              // lib/device/dev-type.c, lib/cache/lvmcache.c
 	{regexp.MustCompile(`Cannot use \S+: `), ErrUnusable},                                                                     // tools/toollib.c: rejected by a filter, partitioned, too small

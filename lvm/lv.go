@@ -98,3 +98,14 @@ func (t *Tool) LVDeactivate(ctx context.Context, vg, lv string) error {
 	}
 	return t.exec(ctx, vg+"/"+lv, "lvchange", "--activate", "n", vg+"/"+lv)
 }
+
+// LVUntag runs `lvchange --deltag TAG VG/LV`.
+func (t *Tool) LVUntag(ctx context.Context, vg, lv, tag string) error {
+	if err := verifyLV(vg, lv); err != nil {
+		return err
+	}
+	if err := verifyTags([]string{tag}); err != nil {
+		return err
+	}
+	return t.exec(ctx, vg+"/"+lv, "lvchange", "--deltag", tag, vg+"/"+lv)
+}

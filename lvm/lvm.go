@@ -22,9 +22,8 @@ const SectorSize = 512
 
 // exec runs a command whose output nobody reads: LVM mixes warnings into it.
 func (t *Tool) exec(ctx context.Context, object string, argv ...string) error {
-	out, err := t.run(ctx, argv...)
-	if err != nil {
-		return newError(argv[0], object, out, err)
+	if _, err := t.run(ctx, argv...); err != nil {
+		return newError(argv[0], object, err)
 	}
 	return nil
 }

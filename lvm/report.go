@@ -71,13 +71,13 @@ func (v LV) ThinPool() bool {
 }
 
 // HasTags reports whether v carries all of tags.
-func (v LV) HasTags(tags ...string) bool {
-	for _, tag := range tags {
-		if !slices.Contains(v.Tags, tag) {
-			return false
-		}
-	}
-	return true
+func (v LV) HasTags(tags ...string) bool { return containsAll(v.Tags, tags) }
+
+// HasTags reports whether v carries all of tags.
+func (v VG) HasTags(tags ...string) bool { return containsAll(v.Tags, tags) }
+
+func containsAll(have, want []string) bool {
+	return !slices.ContainsFunc(want, func(s string) bool { return !slices.Contains(have, s) })
 }
 
 // A PV is a physical volume.
@@ -158,7 +158,7 @@ func (t *Tool) Report(ctx context.Context, vgs ...string) (Report, error) {
 	}
 	out, err := t.run(ctx, argv...)
 	if err != nil {
-		return Report{}, newError("fullreport", strings.Join(vgs, " "), nil, err)
+		return Report{}, newError("fullreport", strings.Join(vgs, " "), err)
 	}
 	r, err := parseReport(out)
 	if err != nil {
