@@ -1,14 +1,14 @@
 #!/bin/sh
-# mkimage.sh ROOTFS.tar MODULES FILES OVERLAY OUT.img: the root file system of lab nodes.
-#   MODULES  folder of one kernel's modules; its name is the kernel's release
+# mkimage.sh ROOTFS.tar FILES MODULES MORE OVERLAY OUT.img: the root file system of lab nodes.
 #   FILES    the folder this script lies in
-#   OVERLAY  folder laid over everything, "" for none
+#   MODULES  a /lib/modules: one folder for each kernel release
+#   MORE     another one, laid over it; "" for none
+#   OVERLAY  folder laid over everything; "" for none
 # Needs root or fakeroot for the owners of files. Nothing is mounted, nothing is chrooted:
 # mke2fs fills the image. (mke2fs reads a tar by itself only from 1.47.1 on.)
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
-tar=$1 modules=$2 files=$3 overlay=$4 out=$5
-release=$(basename "$modules")
+tar=$1 files=$2 modules=$3 more=$4 overlay=$5 out=$6
 work=$(mktemp -d "$out.XXXXXX")
 trap 'rm -rf "$work" "$out.new"' EXIT
 root=$work/root
@@ -19,19 +19,25 @@ ln -s lab/rvol "$root/opt/rvol"
 find "$root" -type f ! -perm -400 -exec chmod u+r {} +  # gshadow- may be mode 000, which fakeroot does not open for mke2fs
 rm -rf "$root"/usr/share/doc/* "$root"/usr/share/man/* "$root"/usr/share/locale/* "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
 
-# modules: of the kernel's own tree only what a node needs; what was added to it (updates/, extra/) stays
-mkdir -p "$root/usr/lib/modules/$release"
-cp -r "$modules/." "$root/usr/lib/modules/$release"
-cd "$root/usr/lib/modules/$release"
-rm -rf build source
-if [ -d kernel ]; then
-  sed 's#^#kernel/#' "$files/kept-modules" >"$work/kept"
+# modules: of a kernel's own tree only what a node needs; what was added to it (updates/, extra/) stays
+sed 's#^#kernel/#' "$files/kept-modules" >"$work/kept"
+for tree in "$modules" "$more"; do
+  [ -n "$tree" ] || continue
+  for release in "$tree"/*/; do
+    mkdir -p "$root/usr/lib/modules/$(basename "$release")"
+    cp -r "$release." "$root/usr/lib/modules/$(basename "$release")"
+  done
+done
+for release in "$root"/usr/lib/modules/*; do
+  cd "$release"
+  rm -rf build source
+  mkdir -p kernel
   find kernel -name '*.ko*' | awk 'NR == FNR { kept[$0]; next } { for (k in kept) if (index($0, k) == 1) next; print }' \
     "$work/kept" - | xargs -r rm -f
-  find kernel -type d -empty -delete
-fi
-cd - >/dev/null
-depmod -b "$root" "$release"
+  find kernel -mindepth 1 -type d -empty -delete
+  cd - >/dev/null
+  depmod -b "$root" "$(basename "$release")"
+done
 
 # a quick and quiet boot
 units=$root/etc/systemd/system
