@@ -168,7 +168,7 @@ func TestCredentialsRefuse(t *testing.T) {
 	}{
 		"a missing CA file":      {func(c *Config) { c.CA = "/does/not/exist" }, "ca: open /does/not/exist"},
 		"a missing certificate":  {func(c *Config) { c.Cert = "/does/not/exist" }, "cert: open /does/not/exist"},
-		"a missing key":          {func(c *Config) { c.Key = "/does/not/exist" }, "key: stat /does/not/exist"},
+		"a missing key":          {func(c *Config) { c.Key = "/does/not/exist" }, "key: open /does/not/exist"},
 		"a CA that is none":      {func(c *Config) { c.CA = p.cert }, "ca: "},
 		"a key for certificate":  {func(c *Config) { c.Cert = p.key }, "cert: "},
 		"a certificate for key":  {func(c *Config) { c.Key = p.cert }, "key: "},

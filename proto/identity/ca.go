@@ -161,10 +161,7 @@ func sign(template, parent *x509.Certificate, key *ecdsa.PublicKey, with *ecdsa.
 	return x509.ParseCertificate(der)
 }
 
-// Hash is the SHA-256 of a CA certificate in DER; a token pins the CA with it.
-type Hash [sha256.Size]byte
-
-// HashOf computes the hash of a CA certificate.
+// HashOf computes the hash of a CA certificate, by which tokens pin it.
 func HashOf(ca *x509.Certificate) Hash { return sha256.Sum256(ca.Raw) }
 
 // clusterOf reads which cluster a CA certificate is for.

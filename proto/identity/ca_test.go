@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestKeyOfRequestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := append([]byte(nil), good...)
+	forged := slices.Clone(good)
 	forged[len(forged)-1] ^= 1
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
@@ -89,7 +90,7 @@ func TestKeyOfRequestRefuses(t *testing.T) {
 	}{
 		"nothing":             {nil, "read signing request"},
 		"cut short":           {good[:len(good)-8], "read signing request"},
-		"something behind it": {append(append([]byte(nil), good...), 0), "read signing request"},
+		"something behind it": {slices.Concat(good, []byte{0}), "read signing request"},
 		"a broken signature":  {forged, "check signing request"},
 		"another curve":       {otherCurve, "not ECDSA P-256"},
 		"another kind of key": {otherKind, "not ECDSA P-256"},
@@ -257,7 +258,7 @@ func TestSealTellsEveryChangedByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range sealed {
-		changed := append([]byte(nil), sealed...)
+		changed := slices.Clone(sealed)
 		changed[i] ^= 1
 		if _, err := k.Open(changed, []byte("about")); err == nil {
 			t.Errorf("byte %d of %d was changed and nobody noticed", i, len(sealed))

@@ -40,6 +40,12 @@ func (c *Credentials) Certificate() *x509.Certificate { return c.cert.Leaf }
 // String names the holder and withholds the key.
 func (c *Credentials) String() string { return c.ID.String() }
 
+// CheckTime returns ErrLapsed or ErrNotYetValid when the own certificate is out of its time; the other side would only
+// say that it is bad.
+func (c *Credentials) CheckTime(now time.Time) error {
+	return Peer{ID: c.ID, Cert: c.cert.Leaf}.CheckTime(now)
+}
+
 // RenewAt is when a third of a certificate's life is over and its holder asks for the next one.
 func RenewAt(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) / 3)

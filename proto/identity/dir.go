@@ -38,7 +38,7 @@ func (d Dir) EnsureKey() (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := WriteFile(d.path(keyFile), text); err != nil {
+	if err := errors.Join(WriteFile(d.path(keyFile), text), syncDir(filepath.Dir(string(d)))); err != nil {
 		return nil, err
 	}
 	return key, nil

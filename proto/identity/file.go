@@ -3,6 +3,7 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -55,13 +56,22 @@ func syncDir(path string) error {
 
 // ReadPrivateFile reads a file and refuses one that others than its owner may read.
 func ReadPrivateFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s holds a secret and others may read it (mode %04o): run chmod 0600 %s",
-			path, info.Mode().Perm(), path)
+	data, err := readPrivate(f)
+	return data, errors.Join(err, f.Close())
+}
+
+func readPrivate(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	return os.ReadFile(path)
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds a secret and others may read it (mode %04o): run chmod 0600 %s",
+			f.Name(), mode, f.Name())
+	}
+	return io.ReadAll(f)
 }

@@ -7,37 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 )
-
-// Fingerprint is the SHA-256 of a public key in its SubjectPublicKeyInfo form; the state knows machines by it.
-type Fingerprint [sha256.Size]byte
-
-// ParseFingerprint reads the form that String writes.
-func ParseFingerprint(text string) (Fingerprint, error) {
-	var f Fingerprint
-	err := f.UnmarshalText([]byte(text))
-	return f, err
-}
-
-// String is the fingerprint as 64 hexadecimal digits.
-func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
-
-// MarshalText writes the form of String, so that JSON shows the fingerprint as people know it.
-func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText reads the form of String.
-func (f *Fingerprint) UnmarshalText(text []byte) error {
-	if len(text) != hex.EncodedLen(len(f)) {
-		return fmt.Errorf("fingerprint has %d characters, want %d", len(text), hex.EncodedLen(len(f)))
-	}
-	if _, err := hex.Decode(f[:], text); err != nil {
-		return fmt.Errorf("read fingerprint: %w", err)
-	}
-	return nil
-}
 
 // FingerprintOf computes the fingerprint of the key in a certificate.
 func FingerprintOf(cert *x509.Certificate) Fingerprint {

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -24,9 +23,9 @@ var (
 
 // TokenRecord is what the state keeps of a token: everything but the secret.
 type TokenRecord struct {
-	ID   string            `json:"id"`
-	Kind TokenKind         `json:"kind"`
-	Hash [sha256.Size]byte `json:"hash"`
+	ID   string    `json:"id"`
+	Kind TokenKind `json:"kind"`
+	Hash Hash      `json:"hash"`
 	// Name is the only name to join under; empty means any.
 	Name    string    `json:"name,omitempty"`
 	Expires time.Time `json:"expires"`

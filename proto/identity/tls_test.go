@@ -396,6 +396,17 @@ func TestNewCredentialsRefuses(t *testing.T) {
 	}
 }
 
+func TestCredentialsKnowTheirTime(t *testing.T) {
+	c := newWorld(t, "prod").issue(t, Admin, "anna")
+	for now, want := range map[time.Time]error{
+		today(): nil, today().Add(-time.Hour): ErrNotYetValid, c.Certificate().NotAfter.Add(1): ErrLapsed,
+	} {
+		if err := c.CheckTime(now); !errors.Is(err, want) {
+			t.Errorf("at %s: %v, want %v", now, err, want)
+		}
+	}
+}
+
 func TestRenewAtIsAThirdOfLife(t *testing.T) {
 	cert := &x509.Certificate{NotBefore: today(), NotAfter: today().Add(90 * 24 * time.Hour)}
 	if got, want := RenewAt(cert), today().Add(30*24*time.Hour); !got.Equal(want) {

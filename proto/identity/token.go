@@ -115,7 +115,7 @@ func (t Token) String() string {
 func (t Token) GoString() string { return t.String() }
 
 // Hash is what the state stores in place of the secret.
-func (t Token) Hash() [sha256.Size]byte { return sha256.Sum256(t.secret[:]) }
+func (t Token) Hash() Hash { return sha256.Sum256(t.secret[:]) }
 
 func crockford() *base32.Encoding {
 	return base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func TestParseTokenSaysWhatIsWrong(t *testing.T) {
 	text := newToken(t, NodeToken).Reveal()
 	parts := strings.Split(text, ".")
 	with := func(i int, part string) string {
-		changed := append([]string(nil), parts...)
+		changed := slices.Clone(parts)
 		changed[i] = part
 		return strings.Join(changed, ".")
 	}

@@ -78,16 +78,16 @@ func meet(t *testing.T, server, client *tls.Config) meeting {
 	var m meeting
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		defer left.Close()
 		if _, m.server = listener.Write([]byte{1}); m.server == nil {
 			m.atServer, m.peerErr = PeerOf(listener.ConnectionState())
 		}
+		_ = left.Close()
 	})
 	wg.Go(func() {
-		defer right.Close()
 		if _, m.client = dialer.Read(make([]byte, 1)); m.client == nil {
 			m.atClient, m.dialPeerErr = PeerOf(dialer.ConnectionState())
 		}
+		_ = right.Close()
 	})
 	wg.Wait()
 	return m
@@ -97,12 +97,12 @@ func meet(t *testing.T, server, client *tls.Config) meeting {
 // middle of the other's flight would wait for it to be read for ever.
 func wire(t *testing.T) (left, right net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	if right, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+	defer func() { _ = listener.Close() }()
+	if right, err = new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	if left, err = listener.Accept(); err != nil {
