@@ -1,0 +1,16 @@
+package scheduling
+
+// drbdVersion excludes nodes without the DRBD that the replicas of the volume share.
+var drbdVersion = rule{
+	says: "DRBD version",
+	mark: func(s *step) {
+		if s.in.DRBD == "" {
+			return
+		}
+		for i := range s.nodes {
+			if s.nodes[i].drbd != s.in.DRBD {
+				s.dropNode(i)
+			}
+		}
+	},
+}

@@ -1,0 +1,182 @@
+package scheduling
+
+import "cmp"
+
+// A step is the choice of a place for one replica.
+type step struct {
+	*run
+	replica  Replica
+	excluded counts
+	inForce  []*score // scores that count for this replica
+}
+
+// newStep marks what the rules exclude for the replica.
+func (r *run) newStep(i int) *step {
+	s := &step{run: r, replica: r.in.Replicas[i]}
+	clearMarks(s.outNodes)
+	clearMarks(s.outZones)
+	clearMarks(s.outPlaces)
+	s.excluded = s.excludedNodes
+	if s.replica.Type == Diskful {
+		s.excluded = s.excludedPlaces
+		for i := range scores {
+			if scores[i].when(s) {
+				s.inForce = append(s.inForce, &scores[i])
+			}
+		}
+	}
+	for v := range rules {
+		if rules[v].mark != nil {
+			s.marking = verdict(v)
+			rules[v].mark(s)
+		}
+	}
+	return s
+}
+
+func clearMarks(marks []verdict) {
+	for i := range marks {
+		marks[i] = kept
+	}
+}
+
+// dropNode excludes a node, unless an earlier rule did.
+func (r *run) dropNode(i int) { r.outNodes[i] = min(r.outNodes[i], r.marking) }
+
+// dropZone excludes the nodes of a zone that no earlier rule excludes.
+func (r *run) dropZone(i int) { r.outZones[i] = min(r.outZones[i], r.marking) }
+
+// dropPlace excludes a place that no earlier rule excludes.
+func (r *run) dropPlace(i int) {
+	if r.outPlaces == nil {
+		r.outPlaces = make([]verdict, len(r.places))
+		clearMarks(r.outPlaces)
+	}
+	r.outPlaces[i] = min(r.outPlaces[i], r.marking)
+}
+
+// A choice is a candidate with its score.
+type choice struct {
+	node  int
+	place int // noPlace for a TieBreaker
+	score int64
+}
+
+const noPlace = -1
+
+// pick returns the best candidate: highest score, then node, LVG and thin pool by name. nil: none survived.
+func (s *step) pick() *choice {
+	if s.replica.Type == TieBreaker {
+		return s.pickNode()
+	}
+	zones := make([]zoneBest, len(s.zones))
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.usable > n.first {
+			s.rateNode(i, n, &zones[n.zone])
+		}
+	}
+	return s.pickZone(zones)
+}
+
+// A zoneBest is the best candidate of one zone, before what zones add.
+type zoneBest struct {
+	choice
+	surviving int // nodes
+}
+
+// rateNode rates the candidates of one node, and remembers the best if it is the best of its zone.
+func (s *step) rateNode(i int, n *node, zone *zoneBest) {
+	if out := min(s.outNodes[i], s.outZones[n.zone]); out != kept {
+		s.excluded[out] += int(n.usable - n.first)
+		return
+	}
+	best, lvgs := choice{node: i}, 0
+	for p := n.first; p < n.usable; p++ {
+		rating := s.rooms[p].rate(s.in.Size)
+		if rating == 0 || s.outPlaces != nil && s.outPlaces[p] != kept {
+			s.excluded[s.verdictOnPlace(int(p))]++
+			continue
+		}
+		lvgs++
+		if rating > best.score {
+			best.place, best.score = int(p), rating
+		}
+	}
+	if lvgs == 0 {
+		return
+	}
+	for _, score := range s.inForce {
+		if score.nodes != nil {
+			best.score += score.nodes(s, group{node: i, lvgs: lvgs})
+		}
+	}
+	if zone.surviving == 0 || best.score > zone.score {
+		zone.choice = best
+	}
+	zone.surviving++
+}
+
+// verdictOnPlace is why a usable place of a node that is not excluded is no candidate.
+func (s *step) verdictOnPlace(p int) verdict {
+	if s.outPlaces != nil && s.outPlaces[p] != kept {
+		return s.outPlaces[p]
+	}
+	switch room := &s.rooms[p]; {
+	case room.kind == capacityUnknown:
+		return outUnknown
+	case room.rate(s.in.Size) == 0:
+		return outNoCapacity
+	}
+	return kept
+}
+
+// pickZone adds what zones add and returns the best of all.
+func (s *step) pickZone(zones []zoneBest) *choice {
+	var best *choice
+	for i := range zones {
+		z := &zones[i]
+		if z.surviving == 0 {
+			continue
+		}
+		for _, score := range s.inForce {
+			if score.zones != nil {
+				z.score += score.zones(s, z.surviving)
+			}
+		}
+		if best == nil || compareChoices(z.choice, *best) < 0 {
+			best = &z.choice
+		}
+	}
+	return best
+}
+
+func compareChoices(a, b choice) int {
+	return cmp.Or(-cmp.Compare(a.score, b.score), cmp.Compare(a.node, b.node), cmp.Compare(a.place, b.place))
+}
+
+// pickNode returns the first node that no rule excludes.
+func (s *step) pickNode() *choice {
+	var best *choice
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.out != kept {
+			continue
+		}
+		if out := min(s.outNodes[i], s.outZones[n.zone]); out != kept {
+			s.excluded[out]++
+			continue
+		}
+		if best == nil {
+			best = &choice{node: i, place: noPlace}
+		}
+	}
+	return best
+}
+
+func (r *run) placeOf(c choice) Place {
+	at := Place{Node: r.nodes[c.node].name}
+	if c.place != noPlace {
+		at.LVG, at.ThinPool = r.places[c.place].lvg, r.places[c.place].thinPool
+	}
+	return at
+}
