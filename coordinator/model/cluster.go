@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ClusterName is the name of the one Cluster object.
 const ClusterName = "cluster"
@@ -65,4 +68,11 @@ type Secret struct {
 func (s *Secret) Key() Key { return Key{KindSecret, s.Name} }
 
 // VolumeSecret is the name of the DRBD shared secret of a volume.
-func VolumeSecret(volume string) string { return "volume/" + volume }
+func VolumeSecret(volume string) string { return secretOfVolume + volume }
+
+// SecretVolume undoes VolumeSecret.
+func SecretVolume(name string) (volume string, ok bool) {
+	return strings.CutPrefix(name, secretOfVolume)
+}
+
+const secretOfVolume = "volume/"

@@ -11,12 +11,13 @@ import (
 // A Txn is all the Raft log ever carries: facts, never decisions. It is applied whole
 // or refused whole, with the same result on every coordinator for ever.
 type Txn struct {
-	Cause     string               `json:"cause"`                // a sentence for people: "place db-1/2 on node c, vg0"
-	RequestID string               `json:"request_id,omitempty"` // set at the doors only
-	Actor     string               `json:"actor"`                // who: "admin/alice", "agent/n1", "controller/scheduling"
-	Expect    map[model.Key]uint64 `json:"expect,omitempty"`     // must still be at this revision; 0: must not exist
-	Put       []Put                `json:"put,omitempty"`
-	Delete    []model.Key          `json:"delete,omitempty"`
+	Cause       string               `json:"cause"`                  // a sentence for people: "place db-1/2 on node c, vg0"
+	RequestID   string               `json:"request_id,omitempty"`   // set at the doors only
+	RequestHash string               `json:"request_hash,omitempty"` // of what the client asked; a repeated request must have the same. Empty: the transaction itself must be the same
+	Actor       string               `json:"actor"`                  // who: "admin/alice", "agent/n1", "controller/scheduling"
+	Expect      map[model.Key]uint64 `json:"expect,omitempty"`       // must still be at this revision; 0: must not exist
+	Put         []Put                `json:"put,omitempty"`
+	Delete      []model.Key          `json:"delete,omitempty"`
 }
 
 // Put is one object to store, as the bytes that were proposed.
@@ -102,6 +103,14 @@ func (b *Build) Expect(key model.Key, rev uint64) *Build {
 func (b *Build) Request(id string) *Build {
 	b.txn.RequestID = id
 	return b
+}
+
+// RequestOf sets the request id of the door, and a hash of what the client asked. Doors
+// that put new uids or times into the transaction need it: their second transaction for
+// one request is never the same as the first.
+func (b *Build) RequestOf(id, hash string) *Build {
+	b.txn.RequestHash = hash
+	return b.Request(id)
 }
 
 // Empty says whether the transaction changes nothing.

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"time"
+
+	"rvol/coordinator/model"
+)
+
+// A Header is what the audit trail says of one transaction: who, why, when, which
+// objects, and what became of it. Headers are chained: each holds the hash of all
+// before it, and the newest hash is part of the state.
+type Header struct {
+	Index     uint64         `json:"index"`
+	Number    int            `json:"number"` // of the transaction within the entry, from 0
+	Time      time.Time      `json:"time"`
+	Actor     string         `json:"actor"`
+	Cause     string         `json:"cause"`
+	RequestID string         `json:"request_id,omitempty"`
+	Put       []model.Key    `json:"put,omitempty"`
+	Delete    []model.Key    `json:"delete,omitempty"`
+	Revision  uint64         `json:"revision,omitempty"`
+	Refusal   *model.Refusal `json:"refusal,omitempty"`
+	Previous  Hash           `json:"previous"` // chain hash of the header before
+	Hash      Hash           `json:"hash"`     // Chained(Previous)
+}
+
+// A Sink is told of every transaction, in order, while it is applied. It must not wait,
+// must keep no lock that its readers hold while they read a Store, and must bear being
+// told again of what it knows: the log is replayed after a restart.
+type Sink interface {
+	Append(Header)
+}
+
+// Sum is the hash that the header must have. The words of a refusal are not part of it.
+func (h Header) Sum() Hash {
+	s := newHasher("header").bytes(h.Previous[:]).number(h.Index).number(uint64(h.Number)).number(uint64(h.Time.UnixNano()))
+	s.text(h.Actor).text(h.Cause).text(h.RequestID)
+	for _, keys := range [][]model.Key{h.Put, h.Delete} {
+		s.number(uint64(len(keys)))
+		for _, k := range keys {
+			s.text(k.String())
+		}
+	}
+	return s.result(Result{Revision: h.Revision, Refusal: h.Refusal}).sum()
+}
+
+// audit extends the chain by transaction number n of the entry being applied.
+func (t *tables) audit(n int, txn Txn, res Result) Header {
+	h := Header{
+		Index: t.index, Number: n, Time: t.time,
+		Actor: txn.Actor, Cause: txn.Cause, RequestID: txn.RequestID,
+		Delete: txn.Delete, Revision: res.Revision, Refusal: res.Refusal, Previous: t.chain,
+	}
+	for _, p := range txn.Put {
+		h.Put = append(h.Put, p.Key)
+	}
+	h.Hash = h.Sum()
+	t.chain = h.Hash
+	return h
+}

@@ -1,0 +1,109 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"rvol/coordinator/model"
+)
+
+// checkCapacity refuses growth past the limit of a pool, counted over the whole
+// transaction. Shrinking, importing what already exists, and a limit that fell below
+// the sum are always accepted.
+func checkCapacity(d *draft) *model.Refusal {
+	pools := map[string]*balance{}
+	at := func(r *model.Reservation) *balance {
+		key := r.Pool.String()
+		if pools[key] == nil {
+			before, _ := d.charged.Get(key)
+			pools[key] = &balance{before: before, name: poolName(r)}
+		}
+		return pools[key]
+	}
+	for _, c := range d.changes {
+		before, was := c.before.(*model.Reservation)
+		after, is := c.after.(*model.Reservation)
+		if was {
+			at(before).change -= before.Charge()
+		}
+		switch {
+		case is && after.Imported && !was:
+			at(after).imported += after.Charge()
+		case is:
+			at(after).change += after.Charge()
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(pools)) {
+		o, _ := d.after(model.Key{Kind: model.KindCapacity, Name: key}.String())
+		capacity, _ := o.(*model.Capacity)
+		if reason := pools[key].refuses(capacity); reason != "" {
+			b := pools[key]
+			return &model.Refusal{
+				Constraint: model.ConstraintCapacity, Object: b.name,
+				Asked: b.change, Available: b.available(capacity), Reason: reason,
+			}
+		}
+	}
+	return nil
+}
+
+// balance is one pool's account over a transaction, in bytes.
+type balance struct {
+	name     string
+	before   int64 // sum of the charges before
+	change   int64
+	imported int64 // what was there before rvol knew it
+}
+
+// refuses gives the reason why the pool may not grow as it would, or "".
+func (b *balance) refuses(c *model.Capacity) string {
+	switch {
+	case b.change <= 0:
+		return ""
+	case c == nil:
+		return fmt.Sprintf("%s asked, but its size is not known: no report of it has been recorded", size(b.change))
+	case c.Missing:
+		return fmt.Sprintf("%s asked, but the node no longer reports it", size(b.change))
+	case c.GrowthStopped != "":
+		return fmt.Sprintf("%s asked, but nothing may grow there: %s", size(b.change), c.GrowthStopped)
+	case b.change+b.imported <= c.Limit()-b.before:
+		return ""
+	default:
+		return fmt.Sprintf("%s asked, %s available of %s", size(b.change), size(b.available(c)), size(c.Limit()))
+	}
+}
+
+func (b *balance) available(c *model.Capacity) int64 {
+	if c == nil || c.Missing || c.GrowthStopped != "" {
+		return 0
+	}
+	return max(0, c.Limit()-b.before-b.imported)
+}
+
+// poolName names a pool as people know it: "pool n1/vg0/tp0".
+func poolName(r *model.Reservation) string {
+	name := "pool " + model.LVGName(r.Pool.Node, r.VGName)
+	if r.ThinPool != "" {
+		name += "/" + r.ThinPool
+	}
+	return name
+}
+
+// size renders bytes for people, cut to hundredths.
+func size(n int64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
+	if n < 1<<10 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	unit, i := int64(1<<10), 0
+	for i < len(units)-1 && n/unit >= 1<<10 {
+		unit, i = unit<<10, i+1
+	}
+	hundredths := n % unit * 100 / unit
+	if unit > math.MaxInt64/100 || n%unit == 0 {
+		return fmt.Sprintf("%d %s", n/unit, units[i])
+	}
+	return fmt.Sprintf("%d.%02d %s", n/unit, hundredths, units[i])
+}

@@ -1,0 +1,31 @@
+package state
+
+import (
+	"maps"
+	"slices"
+
+	"rvol/coordinator/model"
+)
+
+// checkExpect refuses a transaction that was made from an older state.
+func (t *tables) checkExpect(txn Txn) *model.Refusal {
+	for _, k := range slices.SortedFunc(maps.Keys(txn.Expect), compareKeys) {
+		want, is := txn.Expect[k], uint64(0)
+		if o, ok := t.get(k); ok {
+			is = o.Info().Revision
+		}
+		if is == want {
+			continue
+		}
+		r := refuse(model.ConstraintExpect, k, "changed since it was read: revision %d was expected, it is at %d", want, is)
+		switch {
+		case want == 0:
+			r = refuse(model.ConstraintExpect, k, "exists already")
+		case is == 0:
+			r = refuse(model.ConstraintExpect, k, "is gone: revision %d was expected", want)
+		}
+		r.Asked, r.Available = int64(want), int64(is)
+		return r
+	}
+	return nil
+}
