@@ -1,0 +1,96 @@
+package decide
+
+import "rvol/drbd"
+
+// backing finds the volume of a device, or says what it takes to have it: a
+// step, or why there is none to take.
+func (p *planner) backing(b Backing) (LV, Step, *Refusal) {
+	o := p.in.Observed
+	switch {
+	case o.NoLVM != "":
+		return LV{}, nil, refuse(NoTool, "LVM cannot be used: %s", o.NoLVM)
+	case o.LVMError != "":
+		return LV{}, nil, refuse(Other, "LVM is not completely known: %s", o.LVMError)
+	}
+	vg, ok := o.vg(b.VGUUID)
+	if !ok {
+		return LV{}, nil, refuse(Other, "volume group %s (UUID %s) is not there: is its disk missing?", b.VG, b.VGUUID)
+	}
+	lv, found := o.lv(b.VGUUID, func(v LV) bool {
+		return v.Reservation == b.Reservation && v.Cluster == p.in.Desired.Cluster
+	})
+	if !found {
+		step, why := p.create(vg, b)
+		return LV{}, step, why
+	}
+	fact := p.in.Facts.Backings[b.Reservation]
+	switch {
+	case lv.Name != b.LV:
+		return LV{}, nil, refuseForGood(Foreign, "LV %s/%s carries the tags of reservation %s, which belong to %s", lv.VG, lv.Name, b.Reservation, b.LV)
+	case b.LVUUID != "" && lv.UUID != b.LVUUID, fact.LVUUID != "" && lv.UUID != fact.LVUUID:
+		return LV{}, nil, refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has UUID %s, the replica's is %s: it was replaced", lv.VG, lv.Name, lv.UUID, first(b.LVUUID, fact.LVUUID))
+	case lv.Unfinished || b.LVUUID == "" && fact.LV != "" && fact.LVUUID == "":
+		// Interrupted: creating again finds the volume, finishes it and
+		// writes it down.
+		step, why := p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: b})
+		return LV{}, step, why
+	case lv.Size < b.Size:
+		return LV{}, nil, refuseForGood(Other, "LV %s/%s has %d bytes, %d are needed", lv.VG, lv.Name, lv.Size, b.Size)
+	}
+	return lv, nil, nil
+}
+
+// create says whether a volume that is not there may be made.
+func (p *planner) create(vg VG, b Backing) (Step, *Refusal) {
+	fact := p.in.Facts.Backings[b.Reservation]
+	if lost := first(b.LVUUID, fact.LVUUID); lost != "" {
+		return nil, refuseForGood(Foreign, "LV %s/%s (UUID %s) is gone; it is not made again", b.VG, b.LV, lost)
+	}
+	if other, taken := p.in.Observed.lv(b.VGUUID, func(v LV) bool { return v.Name == b.LV }); taken {
+		return nil, refuseForGood(Foreign, "LV %s/%s exists (UUID %s) and does not carry the tags of reservation %s: rename or remove it", b.VG, b.LV, other.UUID, b.Reservation)
+	}
+	if vg.Partial {
+		return nil, refuse(Other, "volume group %s lacks disks: nothing can be made in it", b.VG)
+	}
+	return p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: b})
+}
+
+// disk says what the disk of a device that is not attached needs before DRBD
+// may have it.
+func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
+	if !lv.Active {
+		return ActivateLV{LV: lv}, nil
+	}
+	md, known := p.in.Observed.Metadata[lv.UUID]
+	if !known || md.Attached {
+		return nil, refuse(Other, "metadata of %s/%s could not be read", lv.VG, lv.Name)
+	}
+	fact := p.in.Facts.Backings[d.Backing.Reservation]
+	justMade := fact.LVUUID == lv.UUID && fact.VGUUID == lv.VGUUID
+	switch {
+	case justMade && !fact.MetaMade:
+		return p.make(MakeMetadata{
+			Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor, Peers: r.slots(), Device: r.DeviceUUID(d.Number),
+		})
+	case md.None:
+		return nil, refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has no metadata of DRBD, and this agent did not just make it", lv.VG, lv.Name)
+	case md.Device != r.DeviceUUID(d.Number):
+		return nil, refuseForGood(Foreign, "ForeignDiskDetected: metadata on %s/%s is bound to %s, the replica's is %s", lv.VG, lv.Name, md.Device, r.DeviceUUID(d.Number))
+	}
+	return nil, nil
+}
+
+// slots is the number of bitmap slots in the metadata.
+func (r Resource) slots() int {
+	if r.MaxPeers > 0 {
+		return r.MaxPeers
+	}
+	return drbd.MaxPeers
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

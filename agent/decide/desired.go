@@ -1,0 +1,194 @@
+package decide
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"rvol/drbd"
+)
+
+// An Order is where in history a Desired stands: an agent never goes back.
+type Order struct {
+	Incarnation uint64 `json:"incarnation"`
+	Index       uint64 `json:"index"`
+}
+
+// Before says that o is older than p.
+func (o Order) Before(p Order) bool {
+	if o.Incarnation != p.Incarnation {
+		return o.Incarnation < p.Incarnation
+	}
+	return o.Index < p.Index
+}
+
+// String gives "incarnation/index".
+func (o Order) String() string { return fmt.Sprintf("%d/%d", o.Incarnation, o.Index) }
+
+// Desired is everything that this node must hold, the whole of it.
+type Desired struct {
+	Order        Order       `json:"order"`
+	Cluster      string      `json:"cluster"`
+	Resources    []Resource  `json:"resources,omitempty"`
+	Releases     []Release   `json:"releases,omitempty"`
+	Operations   []Operation `json:"operations,omitempty"`
+	Fenced       bool        `json:"fenced,omitempty"` // stay Secondary with everything
+	Hold         bool        `json:"hold,omitempty"`   // remove, demote, resize and adjust nothing
+	Pools        []Pool      `json:"pools,omitempty"`
+	Coordinators []string    `json:"coordinators,omitempty"` // API addresses
+}
+
+// ReplicaType is what a replica does for its volume.
+type ReplicaType string
+
+// The replica types.
+const (
+	Diskful    ReplicaType = "Diskful"
+	TieBreaker ReplicaType = "TieBreaker"
+	Access     ReplicaType = "Access"
+)
+
+// A Resource is this node's replica of one volume.
+type Resource struct {
+	Volume                  string            `json:"volume"`
+	VolumeUID               string            `json:"volume_uid"`
+	Name                    string            `json:"name"` // DRBD resource
+	ReplicaID               drbd.NodeID       `json:"replica_id"`
+	ReplicaUID              string            `json:"replica_uid"`
+	Type                    ReplicaType       `json:"type"`
+	Down                    bool              `json:"down,omitempty"` // stopped volume
+	Primary                 bool              `json:"primary,omitempty"`
+	Member                  bool              `json:"member,omitempty"`   // false: preconfigured, without peers
+	Revision                int64             `json:"revision,omitempty"` // datamesh revision
+	Formed                  bool              `json:"formed,omitempty"`
+	HostName                string            `json:"host_name"`
+	Port                    int               `json:"port"`
+	Addresses               map[string]string `json:"addresses,omitempty"` // network name -> own address
+	Devices                 []Device          `json:"devices"`
+	Peers                   []Peer            `json:"peers,omitempty"`
+	Secret                  drbd.Secret       `json:"-"`                // the journal keeps it apart
+	Quorum                  int               `json:"quorum,omitempty"` // 0: off
+	QuorumMinimumRedundancy int               `json:"quorum_minimum_redundancy,omitempty"`
+	TwoPrimaries            bool              `json:"two_primaries,omitempty"`
+	OnNoQuorum              string            `json:"on_no_quorum,omitempty"`
+	Options                 map[string]string `json:"options,omitempty"`
+	MaxPeers                int               `json:"max_peers,omitempty"` // bitmap slots
+	DRBD                    string            `json:"drbd,omitempty"`      // "8.4" or "9": what all replicas run
+}
+
+// A Device is one block device of a volume.
+type Device struct {
+	Number  int        `json:"number"`
+	Minor   drbd.Minor `json:"minor"`
+	Size    int64      `json:"size"` // usable bytes
+	Backing *Backing   `json:"backing,omitempty"`
+}
+
+// Backing is the logical volume under a device of a Diskful replica.
+type Backing struct {
+	Reservation string `json:"reservation"` // uid
+	VG          string `json:"vg"`
+	VGUUID      string `json:"vg_uuid"`
+	ThinPool    string `json:"thin_pool,omitempty"`
+	LV          string `json:"lv"`
+	LVUUID      string `json:"lv_uuid,omitempty"` // once the coordinator knows it
+	Size        int64  `json:"size"`              // bytes of the LV, at least
+	Wipe        string `json:"wipe,omitempty"`    // old blocks of a thick volume: none, discard, zero
+}
+
+// A Peer is another node's replica.
+type Peer struct {
+	ID        drbd.NodeID       `json:"id"`
+	Type      ReplicaType       `json:"type"`
+	Node      string            `json:"node"`
+	HostName  string            `json:"host_name"`
+	Port      int               `json:"port"`
+	Addresses map[string]string `json:"addresses,omitempty"`
+}
+
+// A Release orders away what one reservation holds.
+type Release struct {
+	Reservation string `json:"reservation"`
+	Volume      string `json:"volume"`
+	Resource    string `json:"resource"`
+	ReplicaUID  string `json:"replica_uid"`
+	VG          string `json:"vg"`
+	VGUUID      string `json:"vg_uuid"`
+	ThinPool    string `json:"thin_pool,omitempty"`
+	LV          string `json:"lv"`
+	LVUUID      string `json:"lv_uuid,omitempty"` // empty: never reported; the tags decide
+}
+
+// An Operation is a committed permission to run one command, once.
+type Operation struct {
+	ID         string    `json:"id"`
+	Type       string    `json:"type"`
+	Volume     string    `json:"volume,omitempty"`
+	ReplicaUID string    `json:"replica_uid,omitempty"`
+	NewUUID    *NewUUID  `json:"new_uuid,omitempty"`
+	CreateVG   *CreateVG `json:"create_vg,omitempty"`
+}
+
+// The types of operations.
+const (
+	CreateNewUUIDOperation = "CreateNewUUID"
+	CreateVGOperation      = "CreateVG"
+)
+
+// NewUUID makes the first data generation of a volume.
+type NewUUID struct {
+	ClearBitmap bool          `json:"clear_bitmap,omitempty"` // else a full sync from here
+	Revision    int64         `json:"revision"`
+	Peers       []drbd.NodeID `json:"peers,omitempty"` // must be Connected and Inconsistent
+	LVUUIDs     []string      `json:"lv_uuids"`        // by device
+}
+
+// CreateVG makes a volume group on an empty disk.
+type CreateVG struct {
+	VG       string `json:"vg"`
+	Device   string `json:"device"`
+	ThinPool string `json:"thin_pool,omitempty"`
+}
+
+// A Pool is a volume group that this node offers.
+type Pool struct {
+	VG        string   `json:"vg"`
+	VGUUID    string   `json:"vg_uuid"`
+	ThinPools []string `json:"thin_pools,omitempty"`
+}
+
+// Resource finds a resource by its DRBD name.
+func (d Desired) Resource(name string) (Resource, bool) {
+	i := slices.IndexFunc(d.Resources, func(r Resource) bool { return r.Name == name })
+	if i < 0 {
+		return Resource{}, false
+	}
+	return d.Resources[i], true
+}
+
+// Keys names everything that Next can be asked about, sorted: resources, and
+// volume groups to be made.
+func (d Desired) Keys() []string {
+	keys := map[string]bool{}
+	for _, r := range d.Resources {
+		keys[r.Name] = true
+	}
+	for _, r := range d.Releases {
+		keys[r.Resource] = true
+	}
+	for _, o := range d.Operations {
+		keys[d.operationKey(o)] = true
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// operationKey is the key under which an operation is carried out: that of
+// its resource, so that nothing else happens to the resource meanwhile.
+func (d Desired) operationKey(o Operation) string {
+	for _, r := range d.Resources {
+		if o.ReplicaUID != "" && r.ReplicaUID == o.ReplicaUID {
+			return r.Name
+		}
+	}
+	return "operation/" + o.ID
+}

@@ -1,0 +1,38 @@
+package decide
+
+// Facts is what the agent remembers of its own doing.
+type Facts struct {
+	// Confirmed: the order came from a coordinator since the agent started.
+	// Otherwise it was read from the journal: nothing is made, taken away or
+	// changed then, what there is is brought up.
+	Confirmed bool
+	// Backings is what was made under each reservation.
+	Backings map[string]BackingFact
+	// Operations is how far each operation has come.
+	Operations map[string]OperationFact
+	// Applied is the file that a resource was last adjusted to by this
+	// process, by resource.
+	Applied map[string]string
+}
+
+// A BackingFact is what this agent has made under one reservation.
+type BackingFact struct {
+	VGUUID   string `json:"vg_uuid"`
+	LV       string `json:"lv"`
+	LVUUID   string `json:"lv_uuid,omitempty"`   // empty: lvcreate was begun
+	MetaMade bool   `json:"meta_made,omitempty"` // create-md ran: it never runs again
+}
+
+// An OperationFact is how far an operation has come.
+type OperationFact struct {
+	Started bool    `json:"started"`
+	Result  *Result `json:"result,omitempty"`
+}
+
+// A Result is how an operation ended.
+type Result struct {
+	ID          string `json:"id"`
+	Succeeded   bool   `json:"succeeded"`
+	Text        string `json:"text"`
+	Interrupted bool   `json:"interrupted,omitempty"` // looked up after a crash
+}

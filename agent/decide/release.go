@@ -1,0 +1,137 @@
+package decide
+
+import (
+	"hash/fnv"
+	"slices"
+
+	"rvol/drbd"
+)
+
+// releases carries out the releases of this resource. True: nothing else may
+// be done about the resource before.
+func (p *planner) releases() bool {
+	if p.passive {
+		return false
+	}
+	busy := false
+	for _, rel := range p.in.Desired.Releases {
+		if rel.Resource != p.key {
+			continue
+		}
+		state := ReplicaState{Volume: rel.Volume, ReplicaUID: rel.ReplicaUID, PrimaryAllowed: true}
+		before := len(p.plan.Steps)
+		holds, refusal := p.release(rel)
+		if refusal != nil {
+			state.Refuse(refusal)
+		}
+		if n := len(p.plan.Steps); n > before {
+			state.Step = p.plan.Steps[n-1].String()
+		}
+		busy = busy || holds || len(p.plan.Steps) > before
+		if rel.ReplicaUID != "" && (state.Error != "" || state.Step != "") {
+			p.plan.States = append(p.plan.States, state)
+		}
+	}
+	return busy
+}
+
+// release adds the steps of one release, or the proof that it is done. holds:
+// the file or the kernel's resource are still those of the release.
+func (p *planner) release(rel Release) (holds bool, why *Refusal) {
+	if !nameRE.MatchString(rel.Resource) {
+		return false, refuseForGood(Refused, "%q is no name of a resource", rel.Resource)
+	}
+	if why := p.drbdUsable(); why != nil && !p.neverLoaded() {
+		return true, why
+	}
+	lv, gone, why := p.released(rel)
+	if why != nil {
+		return p.belongs(rel, lv), why
+	}
+	if p.isUp && p.belongs(rel, lv) {
+		if why := p.heldOpen("release " + rel.Reservation); why != nil {
+			return true, why
+		}
+		p.add(Down{Resource: p.key})
+		p.unlinkAll()
+		return true, nil
+	}
+	if !gone {
+		if lv.Open {
+			return true, refuse(InUse, "LV %s/%s is held open by something that is not %s: find it with `dmsetup ls --tree` and `lsof`", lv.VG, lv.Name, p.key)
+		}
+		if md, ok := p.in.Observed.Metadata[lv.UUID]; ok && !md.None && lv.Active {
+			p.add(WipeMetadata{LV: lv, Minor: spareMinor(lv)})
+		}
+		p.add(RemoveLV{Cluster: p.in.Desired.Cluster, Reservation: rel.Reservation, LV: lv})
+		return true, nil
+	}
+	if p.hasFile && p.fileOf(rel) {
+		p.unlinkAll()
+		p.add(RemoveFile{Resource: p.key})
+		return true, nil
+	}
+	p.plan.Released = append(p.plan.Released, rel.Reservation)
+	return false, nil
+}
+
+// neverLoaded: the tools are there and the module is not, so nothing is up.
+func (p *planner) neverLoaded() bool {
+	v := p.in.Observed.DRBD
+	return !v.Loaded() && v.Tools != (drbd.Number{}) && p.in.Observed.FileError == ""
+}
+
+// released finds the volume of a release, or proof that it is gone.
+func (p *planner) released(rel Release) (lv LV, gone bool, why *Refusal) {
+	if rel.LV == "" {
+		return LV{}, true, nil // diskless
+	}
+	o := p.in.Observed
+	switch _, there := o.vg(rel.VGUUID); {
+	case o.NoLVM != "":
+		return LV{}, false, refuse(NoTool, "LVM cannot be used: %s", o.NoLVM)
+	case o.LVMError != "":
+		return LV{}, false, refuse(Other, "LVM is not completely known: %s", o.LVMError)
+	case !there:
+		return LV{}, false, refuse(Other, "volume group %s (UUID %s) is not there: nobody can tell whether LV %s is gone", rel.VG, rel.VGUUID, rel.LV)
+	}
+	uuid := first(rel.LVUUID, p.in.Facts.Backings[rel.Reservation].LVUUID)
+	lv, found := o.lv(rel.VGUUID, func(v LV) bool {
+		return v.Reservation == rel.Reservation && v.Cluster == p.in.Desired.Cluster || uuid != "" && v.UUID == uuid
+	})
+	switch {
+	case !found:
+		return LV{}, true, nil
+	case lv.Reservation != rel.Reservation || lv.Cluster != p.in.Desired.Cluster:
+		return lv, false, refuseForGood(Foreign, "LV %s/%s (UUID %s) lacks the tags of reservation %s: it is not removed", lv.VG, lv.Name, lv.UUID, rel.Reservation)
+	case uuid != "" && lv.UUID != uuid:
+		return lv, false, refuseForGood(Foreign, "LV %s/%s has UUID %s, the reservation's is %s: it is not removed", lv.VG, lv.Name, lv.UUID, uuid)
+	case lv.Name != rel.LV:
+		return lv, false, refuseForGood(Foreign, "LV %s/%s carries the tags of reservation %s, which belong to %s: it is not removed", lv.VG, lv.Name, rel.Reservation, rel.LV)
+	}
+	return lv, false, nil
+}
+
+// fileOf says that the .res file is that of the released replica.
+func (p *planner) fileOf(rel Release) bool {
+	return rel.ReplicaUID != "" && p.owner.Replica == rel.ReplicaUID ||
+		rel.Reservation != "" && slices.Contains(p.owner.Reservations, rel.Reservation)
+}
+
+// belongs says that the resource which is up, or its file, is that of the
+// released replica. Without a file it is unless somebody else may have it.
+func (p *planner) belongs(rel Release, lv LV) bool {
+	if p.hasFile {
+		return p.fileOf(rel)
+	}
+	_, wanted := p.in.Desired.Resource(p.key)
+	return p.isUp && (!wanted || lv.Open)
+}
+
+// spareMinor is what drbdmeta is told for a disk that no device has: it locks
+// by this number. Minors from 1<<19 are never handed out.
+func spareMinor(lv LV) drbd.Minor {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(lv.UUID)) // never fails
+	return drbd.Minor(1<<19 + h.Sum32()>>14)
+}

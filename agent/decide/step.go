@@ -1,0 +1,259 @@
+package decide
+
+import (
+	"fmt"
+	"strings"
+
+	"rvol/drbd"
+)
+
+// A Step is one thing to do. Every step may be repeated after a crash, or
+// says in the journal that it was begun.
+type Step interface {
+	// String tells people what is being done.
+	String() string
+	step()
+}
+
+// A Target is a resource as the tools need to know it.
+type Target struct {
+	Resource string
+	Minors   []drbd.Minor // by device
+	Alone    bool         // its file names no peer
+}
+
+// The steps.
+type (
+	// CreateLV makes the volume of a reservation, or finishes making it.
+	CreateLV struct {
+		Cluster string
+		Backing Backing
+	}
+	// ActivateLV makes the device node of a volume appear.
+	ActivateLV struct{ LV LV }
+	// MakeMetadata writes new metadata and binds it to the replica. Only for
+	// a volume that this agent just made.
+	MakeMetadata struct {
+		Reservation string
+		LV          LV
+		Minor       drbd.Minor
+		Peers       int
+		Device      drbd.UUID
+	}
+	// WriteFile replaces a resource's .res file, once the tools agree with it.
+	WriteFile struct {
+		Target
+		Text string
+	}
+	// RemoveFile removes a resource's .res file.
+	RemoveFile struct{ Resource string }
+	// Up brings a resource up, Secondary.
+	Up struct{ Target }
+	// Attach joins the disk of one device that lacks it.
+	Attach struct {
+		Target
+		Number int
+	}
+	// Adjust makes the kernel agree with the file, unless it would take away
+	// more than Allow names.
+	Adjust struct {
+		Target
+		Allow Allowed
+	}
+	// Primary promotes a resource.
+	Primary struct{ Target }
+	// Secondary demotes a resource.
+	Secondary struct{ Target }
+	// Down takes a resource down.
+	Down struct{ Resource string }
+	// WipeMetadata makes the metadata of a volume unrecognizable.
+	WipeMetadata struct {
+		LV    LV
+		Minor drbd.Minor
+	}
+	// RemoveLV destroys a volume that was released.
+	RemoveLV struct {
+		Cluster     string
+		Reservation string
+		LV          LV
+	}
+	// Link makes a symlink below /dev.
+	Link struct{ Name, To string }
+	// Unlink removes a symlink below /dev.
+	Unlink struct{ Name string }
+	// NewCurrentUUID runs an operation: the first data generation.
+	NewCurrentUUID struct {
+		Target
+		Operation string
+		Devices   []drbd.Minor // that have none yet
+		Sync      drbd.InitialSync
+	}
+	// MakeVG runs an operation: a volume group, and perhaps a thin pool.
+	MakeVG struct {
+		Operation   string
+		Cluster     string
+		CreateVG    CreateVG
+		VGExists    bool // made by an earlier, interrupted run
+		Interrupted bool
+	}
+	// Finish writes down how an operation ended.
+	Finish struct{ Result Result }
+)
+
+func (CreateLV) step()       {}
+func (ActivateLV) step()     {}
+func (MakeMetadata) step()   {}
+func (WriteFile) step()      {}
+func (RemoveFile) step()     {}
+func (Up) step()             {}
+func (Attach) step()         {}
+func (Adjust) step()         {}
+func (Primary) step()        {}
+func (Secondary) step()      {}
+func (Down) step()           {}
+func (WipeMetadata) step()   {}
+func (RemoveLV) step()       {}
+func (Link) step()           {}
+func (Unlink) step()         {}
+func (NewCurrentUUID) step() {}
+func (MakeVG) step()         {}
+func (Finish) step()         {}
+
+// String tells people what is being done.
+func (s CreateLV) String() string {
+	return fmt.Sprintf("create LV %s/%s of %d bytes", s.Backing.VG, s.Backing.LV, s.Backing.Size)
+}
+
+// String tells people what is being done.
+func (s ActivateLV) String() string { return "activate LV " + s.LV.VG + "/" + s.LV.Name }
+
+// String tells people what is being done.
+func (s MakeMetadata) String() string {
+	return "create metadata on " + s.LV.VG + "/" + s.LV.Name
+}
+
+// String tells people what is being done.
+func (s WriteFile) String() string { return "write file of " + s.Resource }
+
+// String tells people what is being done.
+func (s RemoveFile) String() string { return "remove file of " + s.Resource }
+
+// String tells people what is being done.
+func (s Up) String() string { return "bring up " + s.Resource }
+
+// String tells people what is being done.
+func (s Attach) String() string { return fmt.Sprintf("attach disk of %s/%d", s.Resource, s.Number) }
+
+// String tells people what is being done.
+func (s Adjust) String() string { return "adjust " + s.Resource }
+
+// String tells people what is being done.
+func (s Primary) String() string { return "make " + s.Resource + " Primary" }
+
+// String tells people what is being done.
+func (s Secondary) String() string { return "make " + s.Resource + " Secondary" }
+
+// String tells people what is being done.
+func (s Down) String() string { return "take down " + s.Resource }
+
+// String tells people what is being done.
+func (s WipeMetadata) String() string { return "wipe metadata of " + s.LV.VG + "/" + s.LV.Name }
+
+// String tells people what is being done.
+func (s RemoveLV) String() string { return "remove LV " + s.LV.VG + "/" + s.LV.Name }
+
+// String tells people what is being done.
+func (s Link) String() string { return "link " + s.Name + " to " + s.To }
+
+// String tells people what is being done.
+func (s Unlink) String() string { return "unlink " + s.Name }
+
+// String tells people what is being done.
+func (s NewCurrentUUID) String() string {
+	return fmt.Sprintf("create the first data generation of %s (operation %s)", s.Resource, s.Operation)
+}
+
+// String tells people what is being done.
+func (s MakeVG) String() string {
+	return fmt.Sprintf("create volume group %s on %s (operation %s)", s.CreateVG.VG, s.CreateVG.Device, s.Operation)
+}
+
+// String tells people what is being done.
+func (s Finish) String() string { return "finish operation " + s.Result.ID }
+
+// A Refusal is why something cannot be done.
+type Refusal struct {
+	Class    string
+	Text     string // with the next step for people
+	Definite bool   // waiting will not cure it
+}
+
+// The classes of refusals.
+const (
+	NoSpace = "no-space"
+	NoTool  = "no-tool"
+	InUse   = "in-use"
+	Foreign = "foreign"
+	Stuck   = "stuck"
+	Refused = "refused"
+	Other   = "other"
+)
+
+// Error gives the text.
+func (r *Refusal) Error() string { return r.Text }
+
+func refuse(class, format string, args ...any) *Refusal {
+	return &Refusal{Class: class, Text: fmt.Sprintf(format, args...)}
+}
+
+func refuseForGood(class, format string, args ...any) *Refusal {
+	r := refuse(class, format, args...)
+	r.Definite = true
+	return r
+}
+
+// A Plan is what to do about one key now. Its steps are carried out in order;
+// after the last, or after one that failed, the machine is looked at again.
+type Plan struct {
+	Steps    []Step
+	States   []ReplicaState
+	Released []string // reservations whose volume is proven gone
+}
+
+// String lists the steps, one per line.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}
+
+// A ReplicaState is how far this node has come with one replica.
+type ReplicaState struct {
+	Volume          string
+	ReplicaUID      string
+	AppliedRevision int64 // datamesh revision that the node runs; 0: not a member yet
+	Preconfigured   bool
+	JustCreated     bool
+	Step            string // what it is doing or waiting for
+	Error           string // why it cannot go on
+	ErrorClass      string
+	Definite        bool
+	Backing         []BackingState
+	PrimaryAllowed  bool // the node has read its fence, or has none
+}
+
+// A BackingState is what one device stands on.
+type BackingState struct {
+	Number      int
+	Reservation string
+	LVUUID      string
+	LVSize      int64 // bytes
+	Usable      int64 // bytes; 0: not up
+}
+
+// Refuse notes why the replica cannot go on.
+func (s *ReplicaState) Refuse(r *Refusal) {
+	s.Error, s.ErrorClass, s.Definite = r.Text, r.Class, r.Definite
+}
