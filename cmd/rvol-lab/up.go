@@ -52,10 +52,14 @@ enabled.`,
 }
 
 func (c *command) runUp(cmd *cobra.Command, p remote.Plan) error {
-	if _, ok := worlds(c.self)[p.World]; !ok {
+	p.Config.Name, p.Config.Dir = c.name, c.dir()
+	makeWorld, ok := worlds(c.self)[p.World]
+	if !ok {
 		return fmt.Errorf("start a lab: there is no world %q", p.World)
 	}
-	p.Config.Name, p.Config.Dir = c.name, c.dir()
+	if _, err := makeWorld(p.Config); err != nil { // what cannot be is said here, not by the background process
+		return err
+	}
 	if p.Config.Payload != "" {
 		folder, err := filepath.Abs(p.Config.Payload)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 )
 
 // Streams are the three streams of a call; those of a client may be nil.
@@ -25,9 +26,7 @@ func Do(ctx context.Context, c net.Conn, r Request, s Streams) (Exit, error) {
 		return Exit{}, withCause(ctx, fmt.Errorf("ask for %s: %w", r.Op, err))
 	}
 	if s.Stdin == nil {
-		if err := k.send(kindEOF, nil); err != nil {
-			return Exit{}, withCause(ctx, err)
-		}
+		feed(k, strings.NewReader(""))
 	} else {
 		go feed(k, s.Stdin)
 	}
@@ -38,9 +37,10 @@ func Do(ctx context.Context, c net.Conn, r Request, s Streams) (Exit, error) {
 	return x, nil
 }
 
+// feed sends the input. A call may end before it wants any: that is not an error, and a broken connection is seen by the reading side.
 func feed(k *conn, in io.Reader) {
 	if _, err := io.Copy(frameWriter{k, kindData}, in); err == nil {
-		k.send(kindEOF, nil) //nolint:errcheck // a broken connection is seen by the reading side
+		k.send(kindEOF, nil) //nolint:errcheck // as above
 	}
 }
 

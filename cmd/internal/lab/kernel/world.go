@@ -79,6 +79,8 @@ func withDefaults(c lab.Config) (lab.Config, error) {
 		return c, fmt.Errorf("plan a lab of %d networks: 1 or 2", c.Networks)
 	case c.Disks < 0 || c.Disks > uml.MaxDisks:
 		return c, fmt.Errorf("plan nodes with %d data disks: from 0 to %d", c.Disks, uml.MaxDisks)
+	case c.Memory < uml.MinMemory:
+		return c, fmt.Errorf("plan nodes with %d MiB of memory: LVM and DRBD need at least %d MiB", c.Memory>>20, uml.MinMemory>>20)
 	case c.DiskSize < 1<<20:
 		return c, fmt.Errorf("plan data disks of %d bytes: at least 1 MiB", c.DiskSize)
 	}

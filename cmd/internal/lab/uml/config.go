@@ -11,8 +11,11 @@ import (
 // layerDevice is the last of the eight ubd devices that a kernel has: /dev/ubdh, where lab-init looks for the layer.
 const layerDevice = 7
 
-// MaxDisks is how many data disks a node can have.
-const MaxDisks = layerDevice - 1
+// Limits of a node.
+const (
+	MaxDisks  = layerDevice - 1
+	MinMemory = 160 << 20 // bytes; with less LVM or DRBD do not finish
+)
 
 // Config says what a node boots from and what it has.
 type Config struct {
@@ -70,8 +73,8 @@ func (c Config) check() error {
 	switch {
 	case len(c.Disks) > MaxDisks:
 		return fmt.Errorf("boot %s: %d data disks, at most %d", c.Name, len(c.Disks), MaxDisks)
-	case c.Memory < 160<<20:
-		return fmt.Errorf("boot %s: %d MiB of memory: LVM and DRBD need at least 160 MiB", c.Name, c.Memory>>20)
+	case c.Memory < MinMemory:
+		return fmt.Errorf("boot %s: %d MiB of memory: LVM and DRBD need at least %d MiB", c.Name, c.Memory>>20, MinMemory>>20)
 	}
 	for _, path := range append([]string{c.COW, c.Root, c.Layer, c.Dir}, c.Disks...) {
 		if strings.ContainsAny(path, ", \t\n") {

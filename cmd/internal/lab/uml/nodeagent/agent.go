@@ -20,18 +20,22 @@ import (
 
 // Run serves calls on the terminal dev until ctx or the terminal ends.
 func Run(ctx context.Context, dev string, log *slog.Logger) error {
-	// close-on-exec: lvm complains about every descriptor that it inherits
-	fd, err := unix.Open(dev, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	// close-on-exec: lvm complains about every descriptor that it inherits; non-blocking: Close ends a Read
+	fd, err := unix.Open(dev, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dev, err)
 	}
 	tty := os.NewFile(uintptr(fd), dev)
 	defer tty.Close()
+	defer context.AfterFunc(ctx, func() { tty.Close() })()
 	if err := raw(fd); err != nil {
 		return fmt.Errorf("make %s raw: %w", dev, err)
 	}
 	for ctx.Err() == nil {
 		s, err := line.Join(ctx, tty)
+		if err != nil && ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return fmt.Errorf("join %s: %w", dev, err)
 		}
@@ -39,7 +43,7 @@ func Run(ctx context.Context, dev string, log *slog.Logger) error {
 			log.WarnContext(ctx, "session ended", "err", err)
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 func raw(fd int) error {
