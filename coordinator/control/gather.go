@@ -1,0 +1,53 @@
+package control
+
+import (
+	"iter"
+
+	"rvol/coordinator/decide/allocation"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+)
+
+// names lists the names of all objects of one kind.
+func names[T model.Object](v state.View) []string {
+	var out []string
+	for o := range state.All[T](v) {
+		out = append(out, o.Info().Name)
+	}
+	return out
+}
+
+// volumesOn lists the volumes with a replica on a node.
+func volumesOn(v state.View, node string) []string {
+	var out []string
+	for r := range v.ReplicasOn(node) {
+		out = append(out, r.Volume)
+	}
+	return out
+}
+
+// unscheduled visits the replicas that wait for a place, volume by volume.
+func unscheduled(v state.View) iter.Seq[*model.Replica] {
+	return func(yield func(*model.Replica) bool) {
+		for r := range state.All[*model.Replica](v) {
+			if r.Type != model.Access && !r.Deleting() && !r.Conditions.Is("Scheduled", model.True) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// ledger is a capacity record in the words of package allocation.
+func ledger(c *model.Capacity) allocation.Pool {
+	p := allocation.Pool{
+		Name: c.Name, ExtentSize: c.ExtentSize, Extents: c.Extents, ForeignExtents: c.ForeignExtents,
+		Thin: c.ThinPoolName != "", Size: c.Extents * c.ExtentSize, Percent: int64(c.Percent),
+	}
+	switch {
+	case c.Missing:
+		p.Stopped = allocation.PoolLost
+	case c.GrowthStopped != "":
+		p.Stopped = allocation.GrowthStopped
+	}
+	return p
+}

@@ -1,0 +1,99 @@
+package control
+
+import (
+	"fmt"
+
+	"rvol/coordinator/decide/formation"
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+	"rvol/drbd"
+)
+
+// end takes a deleted volume away: attachments first, then the replicas are marked and
+// their reservations released; when the last is proven gone, the records go.
+func (c Volume) end(w World, vol *model.Volume, vs *model.VolumeStatus) Outcome {
+	for a := range state.Under[*model.Attachment](w.State, vol.Name+"/") {
+		return Outcome{Reason: "in use on node " + a.Node}
+	}
+	b := state.NewTxn(Actor(c), "delete "+vol.Name+": release its replicas")
+	left := 0
+	for r := range state.Under[*model.Replica](w.State, vol.Name+"/") {
+		left++
+		if r.Deleting() {
+			continue
+		}
+		f := formation.Replica{Replica: r}
+		for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
+			f.Reservations = append(f.Reservations, res)
+		}
+		put, del := formation.Remove(f, w.Now)
+		for _, o := range put {
+			b.Put(o)
+		}
+		for _, o := range del {
+			b.Delete(o)
+		}
+	}
+	if left > 0 {
+		return Outcome{Txn: b, Reason: fmt.Sprintf("%d replicas are still to be removed", left)}
+	}
+	b = state.NewTxn(Actor(c), "delete "+vol.Name+": nothing of it is left").Delete(vol)
+	if vs.Revision != 0 {
+		b.Delete(vs)
+	}
+	if s, ok := state.Get[*model.Secret](w.State, model.VolumeSecret(vol.Name)); ok {
+		b.Delete(s)
+	}
+	for op := range state.Under[*model.Operation](w.State, vol.Name+"-formation-") {
+		if op.Volume == vol.Name {
+			b.Delete(op)
+		}
+	}
+	return Outcome{Txn: b}
+}
+
+// soleOf watches over the two copies of a volume on DRBD 8.4, whose kernel has no
+// quorum: when a Primary is seen to go on without the other copy, that copy may no longer
+// take over, which is committed as sole. It is cleared only when both sides report
+// Connected and UpToDate at the same time. why is empty when nothing is to change.
+func soleOf(w World, vol *model.Volume, vs *model.VolumeStatus) (sole *int, why string) {
+	if vs.DRBD != "8.4" || len(vs.Datamesh.Members) != 2 {
+		return vs.Sole, ""
+	}
+	together := 0
+	for _, m := range vs.Datamesh.Members {
+		seen := w.Inventory.Node(m.Node)
+		if !seen.Known() || seen.DRBDError != "" {
+			continue
+		}
+		res, ok := seen.Resource(model.ResourceName(vol.Name))
+		if !ok {
+			continue
+		}
+		switch linked := withPeer(res); {
+		case linked:
+			together++
+		case vs.Sole == nil && res.Role == drbd.Primary && res.Disk() == drbd.UpToDate:
+			id := m.ID
+			return &id, fmt.Sprintf("replica %d on %s goes on alone", m.ID, m.Node)
+		}
+	}
+	if vs.Sole != nil && together == 2 {
+		return nil, "both copies are Connected and UpToDate again"
+	}
+	return vs.Sole, ""
+}
+
+// withPeer says that a resource is connected, and both its own disks and its peer's are UpToDate.
+func withPeer(r inventory.Resource) bool {
+	if len(r.Peers) != 1 || r.Peers[0].Connection != drbd.Connected || r.Disk() != drbd.UpToDate {
+		return false
+	}
+	for _, d := range r.Peers[0].Devices {
+		if d.Disk != drbd.UpToDate {
+			return false
+		}
+	}
+	return true
+}
