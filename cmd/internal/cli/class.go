@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	adminv1 "rvol/proto/admin/v1"
+)
+
+func (a *app) classCommand() *cobra.Command {
+	n := a.classes()
+	return a.group("class", "Policies of volumes", n.listCommand(), n.showCommand(), a.classCreate(), a.classSet(),
+		a.deleteCommand("class", "Delete a class that no volume uses",
+			func(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
+				return adminv1.NewClassesClient(a.client).Delete(ctx, r)
+			}))
+}
+
+func (a *app) classes() noun[*adminv1.Class] {
+	type class = *adminv1.Class
+	return noun[class]{
+		app: a, kind: "class", reads: []string{"class", "class.status", "volume"},
+		list: func(ctx context.Context, q *adminv1.ListRequest) ([]class, error) {
+			r, err := adminv1.NewClassesClient(a.client).List(ctx, q)
+			return r.GetClasses(), err
+		},
+		columns: []column[class]{
+			{head: "NAME", cell: func(c class) string { return c.GetMeta().GetName() }},
+			{head: "FTT", cell: func(c class) string { return number(c.GetFtt()) }},
+			{head: "GMDR", cell: func(c class) string { return number(c.GetGmdr()) }},
+			{head: "LAYOUT", cell: class.GetLayout},
+			{head: "TOPOLOGY", cell: class.GetTopology},
+			{head: "ACCESS", wide: true, cell: class.GetVolumeAccess},
+			{head: "POOL", cell: class.GetPoolName},
+			{head: "VOLUMES", cell: func(c class) string { return number(c.GetVolumes().GetTotal()) }},
+			{head: "ALIGNED", wide: true, cell: func(c class) string { return maybeNumber(c.GetVolumes().Aligned) }},
+			{head: "STALE", wide: true, cell: func(c class) string { return maybeNumber(c.GetVolumes().StaleConfiguration) }},
+			{head: "ROLLOUT", wide: true, cell: class.GetRollout},
+			{head: "CONFLICT", wide: true, cell: class.GetConflict},
+			{head: "REPAIR AFTER", wide: true, cell: func(c class) string { return duration(c.GetRepairAfter()) }},
+			{head: "ON NO QUORUM", wide: true, cell: class.GetOnNoQuorum},
+			{head: "WIPE", wide: true, cell: class.GetWipe},
+			{head: "VERIFY EVERY", wide: true, cell: func(c class) string { return duration(c.GetVerifyEvery()) }},
+			{head: "ZONES", wide: true, cell: func(c class) string { return strings.Join(c.GetZones(), ",") }},
+			{head: "DRBD OPTIONS", wide: true, cell: func(c class) string { return pairs(c.GetDrbd()) }},
+		},
+		more: func(c class) []section { return []section{conditions(c.GetConditions())} },
+	}
+}
+
+// maybeNumber is "" for a count that is not known.
+func maybeNumber(n *int32) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*n))
+}
+
+func (a *app) classCreate() *cobra.Command {
+	r, s := &adminv1.Class{Meta: &adminv1.Meta{}}, storageFlags{}
+	var policy policyFlags
+	var labels []string
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Make a class of volumes", Args: args("NAME"),
+		Long: `Make a class of volumes. --ftt says how many failures a volume outlives without interruption, --gmdr how many it outlives
+without loss of data. Together they decide how many copies there are: FTT + GMDR + 1.`,
+		Example:           "  rvol class create r2 --ftt 1 --gmdr 0 --type LVMThin --vg vg0 --thin-pool tp0\n  rvol class create fast3 --ftt 1 --gmdr 1 --pool fast",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
+			f := c.Flags()
+			if !f.Changed("replication") && !f.Changed("ftt") && !f.Changed("gmdr") {
+				return usage("class %s: say what its volumes outlive, with --ftt and --gmdr", args[0])
+			}
+			if r.Meta.Labels, err = parsePairs("label", labels); err != nil {
+				return err
+			}
+			if r.Drbd, err = parsePairs("drbd", policy.drbd); err != nil {
+				return err
+			}
+			r.Meta.Name, r.Storage, r.Zones, r.NodeSelector = args[0], s.given(), s.zones, s.nodes
+			r.SystemNetworks, r.NotReadyGrace = s.networks, positive(s.grace)
+			policy.create(r)
+			made, err := adminv1.NewClassesClient(a.client).Create(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.changed("class", args[0], made, "created: layout %s", dash(made.GetLayout()))
+		}),
+	}
+	f := c.Flags()
+	f.StringVar(&r.Topology, "topology", "", "Ignored, Zonal or TransZonal: what zones mean (default Ignored)")
+	f.StringVar(&r.VolumeAccess, "volume-access", "", "Any, Local or PreferablyLocal: from where volumes may be used")
+	f.StringVar(&r.Pool, "pool", "", "a named pool, instead of --type and --vg")
+	f.BoolVar(&r.TrustZeroed, "trust-zeroed", false, "thick volume groups are known to read zeros: skip the first full copy")
+	complete(c, "topology", fixed("Ignored", "Zonal", "TransZonal"))
+	complete(c, "volume-access", fixed("Any", "Local", "PreferablyLocal"))
+	complete(c, "pool", a.completeNames("pool"))
+	s.on(c)
+	policy.on(c)
+	pairFlag(c, &labels, "label", "a label")
+	return c
+}
+
+func (a *app) classSet() *cobra.Command {
+	var policy policyFlags
+	var labels labelFlags
+	c := &cobra.Command{
+		Use: "set NAME", Short: "Change a class, and by its rollout its volumes", Args: args("NAME"),
+		Long: `Change a class, and by its rollout its volumes. What volumes were placed by stays as it is for good: topology, storage,
+zones, volume access, node selector, networks.`,
+		ValidArgsFunction: a.completeEach("class"),
+		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
+			if err := someFlag(c); err != nil {
+				return err
+			}
+			r := policy.set(c)
+			r.Name = args[0]
+			if r.Labels, err = labels.change(); err != nil {
+				return err
+			}
+			if r.Drbd, err = parsePairs("drbd", policy.drbd); err != nil {
+				return err
+			}
+			changed, err := adminv1.NewClassesClient(a.client).Set(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.changed("class", args[0], changed, "changed")
+		}),
+	}
+	policy.on(c)
+	labels.on(c)
+	return c
+}
+
+func fixed(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	callTimeout = 30 * time.Second // of one call, unless --timeout says something else
+	election    = 5 * time.Second  // how long calls are repeated while coordinators answer that they have no leader
+	again       = 500 * time.Millisecond
+	maxAnswer   = 256 << 20 // bytes of one answer
+)
+
+// client asks the endpoints in turn until one answers.
+type client struct {
+	app       *app
+	requestID string
+	endpoints []string
+	dial      func(context.Context, string) (grpc.ClientConnInterface, error)
+
+	mu     sync.Mutex
+	conns  map[string]grpc.ClientConnInterface
+	first  int    // index of the endpoint that answered last
+	warned string // the last warning
+}
+
+// A miss is why one endpoint did not answer.
+type miss struct {
+	endpoint, why string
+	there         bool // it is there, but cannot do it now
+}
+
+// Invoke makes one call. Repeating it elsewhere is safe, because what changes something carries a request id.
+func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ...grpc.CallOption) error {
+	ctx = c.withRequestID(ctx, method)
+	if c.app.flags.timeout == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+	}
+	until := time.NewTimer(election)
+	defer until.Stop()
+	for {
+		misses, err := c.round(ctx, func(conn grpc.ClientConnInterface, more ...grpc.CallOption) error {
+			return conn.Invoke(ctx, method, in, out, append(opts, more...)...)
+		})
+		if misses == nil {
+			return err
+		}
+		if !anyThere(misses) || !c.pause(ctx, until.C) {
+			return unavailable(misses)
+		}
+	}
+}
+
+// NewStream opens a stream on the first endpoint that lets it begin.
+func (c *client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	var stream grpc.ClientStream
+	misses, err := c.round(ctx, func(conn grpc.ClientConnInterface, _ ...grpc.CallOption) (err error) {
+		stream, err = conn.NewStream(ctx, desc, method, append(opts, grpc.MaxCallRecvMsgSize(maxAnswer))...)
+		return err
+	})
+	if misses != nil {
+		return nil, unavailable(misses)
+	}
+	return stream, err
+}
+
+// round tries every endpoint once. Misses are nil when one of them gave an answer, which err is.
+func (c *client) round(ctx context.Context, try func(grpc.ClientConnInterface, ...grpc.CallOption) error) ([]miss, error) {
+	var misses []miss
+	for _, at := range c.order() {
+		endpoint := c.endpoints[at]
+		conn, err := c.conn(ctx, endpoint)
+		if err != nil {
+			misses = append(misses, miss{endpoint: endpoint, why: err.Error()})
+			continue
+		}
+		var head metadata.MD
+		var from peer.Peer
+		err = try(conn, grpc.Header(&head), grpc.Peer(&from), grpc.MaxCallRecvMsgSize(maxAnswer))
+		if status.Code(err) != codes.Unavailable {
+			c.answered(at, head)
+			return nil, err
+		}
+		misses = append(misses, miss{endpoint: endpoint, why: why(err), there: from.Addr != nil})
+	}
+	return misses, nil
+}
+
+// order lists the endpoints, beginning with the one that answered last.
+func (c *client) order() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	order := make([]int, len(c.endpoints))
+	for i := range order {
+		order[i] = (c.first + i) % len(order)
+	}
+	return order
+}
+
+func (c *client) answered(at int, head metadata.MD) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first = at
+	c.warnStale(head)
+}
+
+func (c *client) conn(ctx context.Context, endpoint string) (grpc.ClientConnInterface, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn, ok := c.conns[endpoint]; ok {
+		return conn, nil
+	}
+	conn, err := c.dial(ctx, endpoint)
+	if err == nil {
+		c.conns[endpoint] = conn
+	}
+	return conn, err
+}
+
+func (c *client) close() {
+	for _, conn := range c.conns {
+		if closer, ok := conn.(io.Closer); ok {
+			_ = closer.Close() // the command is over
+		}
+	}
+}
+
+func (c *client) pause(ctx context.Context, until <-chan time.Time) bool {
+	t := time.NewTimer(again)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-until:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *client) withRequestID(ctx context.Context, method string) context.Context {
+	switch method[strings.LastIndex(method, "/")+1:] {
+	case "List", "Status", "Watch", "Changes", "SaveSnapshot":
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "rvol-request-id", c.requestID)
+}
+
+func (c *client) warnStale(head metadata.MD) {
+	reasons := head.Get("rvol-stale")
+	if len(reasons) == 0 {
+		return
+	}
+	text := "stale: " + reasons[0]
+	if index := head.Get("rvol-index"); len(index) > 0 {
+		text += "; as of index " + index[0]
+	}
+	if text != c.warned { // a watch repeats itself
+		fmt.Fprintln(c.app.env.Stderr, text)
+		c.warned = text
+	}
+}
+
+func anyThere(misses []miss) bool {
+	for _, m := range misses {
+		if m.there {
+			return true
+		}
+	}
+	return false
+}
+
+// why shortens what gRPC says of a connection that could not be made.
+func why(err error) string {
+	text := status.Convert(err).Message()
+	for _, noise := range []string{"connection error: desc = ", "transport: "} {
+		text = strings.TrimPrefix(strings.Trim(text, `"`), noise)
+	}
+	return strings.Trim(strings.ReplaceAll(text, `\"`, `"`), `"`)
+}
+
+func unavailable(misses []miss) error {
+	f := &failure{code: exitUnavailable, what: "no coordinator can answer"}
+	for i, m := range misses {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		f.what += sep + m.endpoint + ": " + m.why
+	}
+	f.next = "Check that a majority of the coordinators runs: `rvol cluster status --stale`."
+	if !anyThere(misses) {
+		f.next = "Check that rvol-coordinator runs there, or name others with --endpoint."
+	}
+	return f
+}

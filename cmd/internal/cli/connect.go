@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+
+	"rvol/proto/clientconfig"
+	"rvol/proto/identity"
+)
+
+// connectTimeout is how long one coordinator may take to accept a connection before the next one is asked.
+const connectTimeout = 2 * time.Second
+
+// connect makes the client; nothing is sent yet.
+func (a *app) connect() error {
+	if a.client != nil {
+		return nil
+	}
+	endpoints, dial := a.flags.endpoints, a.env.Dial
+	if len(endpoints) == 0 && dial != nil {
+		endpoints = a.env.Endpoints
+	}
+	if len(endpoints) == 0 || dial == nil {
+		config, err := a.loadConfig()
+		if err != nil {
+			return err
+		}
+		if len(endpoints) == 0 {
+			endpoints = config.Endpoints
+		}
+		if dial == nil {
+			if dial, err = dialer(config); err != nil {
+				return failed("%s: %s", a.configPath(), err)
+			}
+		}
+	}
+	id := a.flags.requestID
+	if id == "" {
+		id = rand.Text()
+	}
+	a.client = &client{app: a, requestID: id, endpoints: endpoints, dial: dial, conns: map[string]grpc.ClientConnInterface{}}
+	return nil
+}
+
+func (a *app) loadConfig() (clientconfig.Config, error) {
+	path := a.configPath()
+	config, err := clientconfig.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f := failed("no configuration at %s", path)
+		f.next = "Make one with `rvol-coordinator admin-cert` on a coordinator, or name yours with --config or RVOL_CONFIG."
+		return config, f
+	}
+	if err != nil {
+		return config, failed("%s", err)
+	}
+	return config, nil
+}
+
+func (a *app) configPath() string {
+	if a.flags.config != "" {
+		return a.flags.config
+	}
+	if path := a.env.Getenv(clientconfig.PathVariable); path != "" {
+		return path
+	}
+	dir := a.env.Getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		dir = filepath.Join(a.env.Getenv("HOME"), ".config")
+	}
+	return filepath.Join(dir, "rvol", "config.yaml")
+}
+
+// dialer connects with the configuration's certificate to coordinators of its cluster, and to nobody else.
+func dialer(config clientconfig.Config) (func(context.Context, string) (grpc.ClientConnInterface, error), error) {
+	creds, err := config.Credentials()
+	if err != nil {
+		return nil, err
+	}
+	tls := identity.ClientTLS(identity.NewSource(creds), identity.Peers{Allow: identity.AllowRoles(identity.Server)})
+	return func(_ context.Context, endpoint string) (grpc.ClientConnInterface, error) {
+		conn, err := grpc.NewClient(endpoint,
+			grpc.WithTransportCredentials(credentials.NewTLS(tls)),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
+			grpc.WithNoProxy(),
+		)
+		if err != nil {
+			return nil, fmt.Errorf("connect to %s: %w", endpoint, err)
+		}
+		return conn, nil
+	}, nil
+}

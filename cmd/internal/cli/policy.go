@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	adminv1 "rvol/proto/admin/v1"
+)
+
+// policyFlags are the parts of a class that may change later.
+type policyFlags struct {
+	ftt, gmdr   int32
+	replication string
+	rollout     string
+	rolloutMax  int32
+	conflict    string
+	conflictMax int32
+	repairAfter time.Duration
+	onNoQuorum  string
+	wipe        string
+	verifyEvery time.Duration
+	drbd        []string
+}
+
+func (p *policyFlags) on(c *cobra.Command) {
+	f := c.Flags()
+	f.Int32Var(&p.ftt, "ftt", 0, "failures to tolerate while volumes stay available")
+	f.Int32Var(&p.gmdr, "gmdr", 0, "guaranteed minimum data redundancy: copies that may fail without loss of data")
+	f.StringVar(&p.replication, "replication", "", "the older names: None, Availability, Consistency, ConsistencyAndAvailability")
+	f.StringVar(&p.rollout, "rollout", "", "RollingUpdate or NewVolumesOnly: what a change of the class does to volumes")
+	f.Int32Var(&p.rolloutMax, "rollout-max-parallel", 0, "how many volumes a rollout changes at a time")
+	f.StringVar(&p.conflict, "conflict", "", "RollingRepair or Manual: what becomes of replicas on nodes that are no longer eligible")
+	f.Int32Var(&p.conflictMax, "conflict-max-parallel", 0, "how many volumes are repaired at a time")
+	f.DurationVar(&p.repairAfter, "repair-after", 0, "how long a node may be away before its replicas are replaced (default 1h)")
+	f.StringVar(&p.onNoQuorum, "on-no-quorum", "", "suspend-io or io-error: what a volume without quorum does to its users")
+	f.StringVar(&p.wipe, "wipe", "", "none, discard or zero: what is done to old blocks before a thick volume is used")
+	f.DurationVar(&p.verifyEvery, "verify-every", 0, "compare the copies this often")
+	pairFlag(c, &p.drbd, "drbd", "a DRBD tuning option")
+	c.MarkFlagsMutuallyExclusive("replication", "ftt")
+	c.MarkFlagsMutuallyExclusive("replication", "gmdr")
+	complete(c, "replication", fixed("None", "Availability", "Consistency", "ConsistencyAndAvailability"))
+	complete(c, "rollout", fixed("RollingUpdate", "NewVolumesOnly"))
+	complete(c, "conflict", fixed("RollingRepair", "Manual"))
+	complete(c, "on-no-quorum", fixed("suspend-io", "io-error"))
+	complete(c, "wipe", fixed("none", "discard", "zero"))
+}
+
+// create fills a new class; what was not given is for the server to choose.
+func (p *policyFlags) create(r *adminv1.Class) {
+	r.Ftt, r.Gmdr, r.Replication = p.ftt, p.gmdr, p.replication
+	r.Rollout, r.RolloutMaxParallel = p.rollout, p.rolloutMax
+	r.Conflict, r.ConflictMaxParallel = p.conflict, p.conflictMax
+	r.RepairAfter, r.VerifyEvery = positive(p.repairAfter), positive(p.verifyEvery)
+	r.OnNoQuorum, r.Wipe = p.onNoQuorum, p.wipe
+}
+
+// set asks for the change of what was given.
+func (p *policyFlags) set(c *cobra.Command) *adminv1.SetClassRequest {
+	return &adminv1.SetClassRequest{
+		Ftt: given(c, "ftt", p.ftt), Gmdr: given(c, "gmdr", p.gmdr), Replication: given(c, "replication", p.replication),
+		Rollout: given(c, "rollout", p.rollout), RolloutMaxParallel: given(c, "rollout-max-parallel", p.rolloutMax),
+		Conflict: given(c, "conflict", p.conflict), ConflictMaxParallel: given(c, "conflict-max-parallel", p.conflictMax),
+		RepairAfter: positive(p.repairAfter), VerifyEvery: positive(p.verifyEvery),
+		OnNoQuorum: given(c, "on-no-quorum", p.onNoQuorum), Wipe: given(c, "wipe", p.wipe),
+	}
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// progress shows how far something has come: in one line that moves on a terminal, in lines when the text changes elsewhere.
+type progress struct {
+	w      io.Writer
+	live   bool
+	width  int
+	began  time.Time
+	phase  time.Time // when the phase began
+	passed []string
+	last   string
+	drawn  bool
+}
+
+const (
+	clearLine  = "\r\x1b[K"
+	clearPage  = "\x1b[H\x1b[2J"
+	usualWidth = 80
+)
+
+func (a *app) newProgress() *progress {
+	now := time.Now()
+	p := &progress{w: a.env.Stderr, live: a.env.IsTerminal(a.env.Stderr), width: usualWidth, began: now, phase: now}
+	if a.flags.quiet {
+		p.w, p.live = io.Discard, false
+	}
+	if f, ok := a.env.Stderr.(*os.File); ok && p.live {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			p.width = w
+		}
+	}
+	return p
+}
+
+// show tells how far it is now.
+func (p *progress) show(s stage) {
+	now := time.Now()
+	for _, phase := range s.passed {
+		if !slices.Contains(p.passed, phase) {
+			p.passed = append(p.passed, phase)
+			p.line(fmt.Sprintf("%s: done after %s", phase, short(now.Sub(p.phase))))
+			p.phase = now
+		}
+	}
+	text := s.String()
+	switch {
+	case s.done || text == "":
+	case p.live:
+		if s.sync != nil {
+			text += fmt.Sprintf(" [%s]", percent(*s.sync))
+		}
+		p.draw(fmt.Sprintf("%4s %s", p.elapsed(), text))
+	default:
+		if s.sync != nil { // a line for every tenth is enough
+			text += fmt.Sprintf(" [%d %%]", int(*s.sync)/10*10)
+		}
+		if text != p.last {
+			p.line(text)
+			p.last = text
+		}
+	}
+}
+
+// end leaves a clean line behind.
+func (p *progress) end() {
+	if p.drawn {
+		_, _ = io.WriteString(p.w, clearLine) // nobody needs progress that cannot be shown
+	}
+}
+
+func (p *progress) elapsed() string { return short(time.Since(p.began)) }
+
+// line prints a line that stays.
+func (p *progress) line(text string) {
+	p.end()
+	p.drawn = false
+	fmt.Fprintf(p.w, "%s %s\n", p.elapsed(), text)
+}
+
+// draw replaces the line that moves.
+func (p *progress) draw(text string) {
+	if n := utf8.RuneCountInString(text); n > p.width-1 {
+		text = string([]rune(text)[:p.width-2]) + "…"
+	}
+	fmt.Fprint(p.w, clearLine, text)
+	p.drawn = true
+}

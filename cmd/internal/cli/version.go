@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this program",
+		Args:              args(),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			v := object{{"version", version()}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}}
+			if a.flags.structured() {
+				return a.write(v)
+			}
+			_, err := fmt.Fprintf(a.env.Stdout, "rvol %s %s %s\n", v[0].value, v[1].value, v[2].value)
+			return err
+		},
+	}
+}
+
+// version is what the Go toolchain recorded at build time.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
