@@ -113,6 +113,12 @@ func (b *Build) RequestOf(id, hash string) *Build {
 	return b.Request(id)
 }
 
+// Because replaces the cause.
+func (b *Build) Because(cause string) *Build {
+	b.txn.Cause = cause
+	return b
+}
+
 // Empty says whether the transaction changes nothing.
 func (b *Build) Empty() bool { return len(b.txn.Put) == 0 && len(b.txn.Delete) == 0 }
 
