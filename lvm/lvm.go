@@ -34,7 +34,7 @@ var (
 	nameRE = regexp.MustCompile(`^[a-zA-Z0-9+_][a-zA-Z0-9+_.-]{0,126}$`)
 	// lib/misc/lvm-string.c validate_tag allows [A-Za-z0-9_+.-/=!:&#]; the
 	// characters that mean something in a selection stay out.
-	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_+.][A-Za-z0-9_+./=:-]{0,1023}$`)
+	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_+.][A-Za-z0-9_+./=:-]{0,254}$`)
 	uuidRE   = regexp.MustCompile(`^[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}$`)
 	deviceRE = regexp.MustCompile(`^/dev/[a-zA-Z0-9][a-zA-Z0-9+_.:/-]{0,250}$`)
 )

@@ -1,0 +1,99 @@
+package lvmtest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// A signature is something that blkid would recognise.
+type signature struct {
+	kind   string
+	offset int64
+	magic  string
+}
+
+// magics are the signatures that the simulation knows.
+var magics = []signature{
+	{"ext4", 0x438, "\x53\xef"},
+	{"xfs", 0, "XFSB"},
+	{"dos", 0x1fe, "\x55\xaa"},
+	{"drbd", 0, "\x83\x74\x02\x67"},
+}
+
+func recognise(read func(p []byte, off int64)) []signature {
+	var found []signature
+	for _, s := range magics {
+		b := make([]byte, len(s.magic))
+		read(b, s.offset)
+		if string(b) == s.magic {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func (d *disk) signatures() []signature {
+	if d.uuid != "" {
+		return []signature{{kind: "LVM2_member", offset: 0x218}}
+	}
+	return recognise(d.data.read)
+}
+
+func (m *Machine) wipefs(a args) (string, *refusal) {
+	if r := a.only("--json"); r != nil {
+		return "", r
+	}
+	name := a.names[0]
+	var found []signature
+	uuid := "null"
+	if d := m.disk(name); d != nil {
+		found = d.signatures()
+		if d.uuid != "" {
+			uuid = fmt.Sprintf("%q", d.uuid)
+		}
+	} else if v := m.volumeAt(name); v != nil && v.active && v.kind != thinPool {
+		dev := &Device{m: m, vol: v, generation: v.generation}
+		found = recognise(dev.peek)
+	} else {
+		return "", &refusal{1, fmt.Sprintf("wipefs: error: %s: probing initialization failed: No such file or directory\n", name)}
+	}
+	var rows []string
+	for _, s := range found {
+		rows = append(rows, fmt.Sprintf("      {\n         \"device\": %q,\n         \"offset\": \"0x%x\",\n         \"type\": %q,\n"+
+			"         \"uuid\": %s,\n         \"label\": null\n      }", path.Base(name), s.offset, s.kind, uuid))
+	}
+	return "{\n   \"signatures\": [\n" + strings.Join(rows, ",") + "\n   ]\n}\n", nil
+}
+
+// peek reads for those who hold the lock.
+func (d *Device) peek(p []byte, off int64) {
+	if at := d.locate(off); at.data != nil && off < d.size() {
+		at.data.read(p, at.off)
+	}
+}
+
+func (m *Machine) blkdiscard(a args) (string, *refusal) {
+	if r := a.only("--zeroout"); r != nil {
+		return "", r
+	}
+	name := a.names[0]
+	v := m.volumeAt(name)
+	switch {
+	case v == nil || !v.active:
+		return "", &refusal{1, fmt.Sprintf("blkdiscard: cannot open %s: No such file or directory\n", name)}
+	case v.exclusive > 0:
+		return "", &refusal{1, fmt.Sprintf("blkdiscard: cannot open %s: Device or resource busy\n", name)}
+	}
+	if v.kind == thin {
+		v.chunks = chunks{}
+		return "", nil
+	}
+	for _, s := range v.segments {
+		if s.disk.rotates && !a.has("--zeroout") {
+			return "", &refusal{1, fmt.Sprintf("blkdiscard: %s: BLKDISCARD ioctl failed: Operation not supported\n", name)}
+		}
+		s.disk.data.forget(dataStart+s.start*extentSize, s.count*extentSize)
+	}
+	return "", nil
+}
