@@ -11,11 +11,13 @@ func (s *step) explain(d *Diagnosis, best *choice) {
 	for i := range all {
 		all[i].Chosen = best != nil && all[i].Place == s.placeOf(*best)
 	}
-	slices.SortStableFunc(all, func(a, b Alternative) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Score, b.Score))
-	})
+	slices.SortStableFunc(all, compareAlternatives)
 	kept := min(len(all), s.in.Explain)
 	d.Alternatives, d.Omitted = all[:kept:kept], len(all)-kept
+}
+
+func compareAlternatives(a, b Alternative) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.Score, b.Score))
 }
 
 func (a Alternative) rank() int {

@@ -200,19 +200,20 @@ func (r *run) take(i int, at Place) {
 // diskfulLeft is how many Diskful replicas of the layout still have no place.
 func (r *run) diskfulLeft() int { return r.in.Layout.Diskful - r.complete }
 
-// voters is the layout of the Diskful replicas and TieBreakers that the volume has and keeps.
+// voters is the layout that the volume is to have: that of its class, or more while replicas are added.
 func (r *run) voters() layout.Layout {
-	l := r.in.Layout
-	l.Diskful, l.TieBreakers = 0, 0
+	diskful, tieBreakers := 0, 0
 	for _, replica := range r.in.Replicas {
 		switch {
 		case replica.Deleting:
 		case replica.Type == Diskful:
-			l.Diskful++
+			diskful++
 		case replica.Type == TieBreaker:
-			l.TieBreakers++
+			tieBreakers++
 		}
 	}
+	l := r.in.Layout
+	l.Diskful, l.TieBreakers = max(diskful, l.Diskful), max(tieBreakers, l.TieBreakers)
 	l.Quorum = l.Diskful/2 + 1
 	return l
 }

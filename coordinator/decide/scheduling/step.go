@@ -10,9 +10,11 @@ type step struct {
 	inForce  []*score // scores that count for this replica
 }
 
-// newStep marks what the rules exclude for the replica.
-func (r *run) newStep(i int) *step {
-	s := &step{run: r, replica: r.in.Replicas[i]}
+func (r *run) newStep(i int) *step { return r.newStepFor(r.in.Replicas[i]) }
+
+// newStepFor marks what the rules exclude for a replica.
+func (r *run) newStepFor(replica Replica) *step {
+	s := &step{run: r, replica: replica}
 	clearMarks(s.outNodes)
 	clearMarks(s.outZones)
 	clearMarks(s.outPlaces)
