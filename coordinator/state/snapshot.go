@@ -69,6 +69,9 @@ func (v View) WriteTo(to io.Writer) (int64, error) {
 	return count.n, err
 }
 
+// SnapshotHead is the head of the snapshot that WriteTo writes.
+func (v View) SnapshotHead() SnapshotHead { return v.t.snapshotHead() }
+
 func (t *tables) snapshotHead() SnapshotHead {
 	return SnapshotHead{
 		Version: snapshotVersion, Format: t.format, Index: t.index, Time: t.time, Chain: t.chain,
@@ -144,10 +147,7 @@ func (w *snapshotWriter) finish(to io.Writer) error {
 // Restore replaces the whole state by a snapshot. One that is cut short, altered, or of
 // a format that this binary does not serve is refused and nothing is changed.
 func (s *Store) Restore(from io.Reader) error {
-	t, err := readSnapshot(from)
-	if err == nil {
-		err = s.serves(t.format)
-	}
+	t, err := readSnapshot(from, s.serves)
 	if err != nil {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
@@ -161,15 +161,15 @@ func (s *Store) Restore(from io.Reader) error {
 
 // InspectSnapshot reads a whole snapshot, proves that it is intact and returns its head.
 func InspectSnapshot(from io.Reader) (SnapshotHead, error) {
-	t, err := readSnapshot(from)
+	t, err := readSnapshot(from, NewStore(Options{}).serves)
 	if err != nil {
 		return SnapshotHead{}, fmt.Errorf("read snapshot: %w", err)
 	}
 	return t.snapshotHead(), nil
 }
 
-func readSnapshot(from io.Reader) (*tables, error) {
-	r := &snapshotReader{buf: bufio.NewReaderSize(from, 1<<16), sum: sha256.New(), t: newTables()}
+func readSnapshot(from io.Reader, serves func(format int) error) (*tables, error) {
+	r := &snapshotReader{serves: serves, buf: bufio.NewReaderSize(from, 1<<16), sum: sha256.New(), t: newTables()}
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(r.buf, magic); err != nil || string(magic) != snapshotMagic {
 		return nil, errors.New("this is not a snapshot of rvol's state")
@@ -194,6 +194,8 @@ type snapshotReader struct {
 	sum  hash.Hash
 	t    *tables
 	head *SnapshotHead
+
+	serves func(format int) error
 }
 
 // next reads one record, and adds it to the sum unless it is the trailer.
@@ -267,7 +269,7 @@ func (r *snapshotReader) takeHead(b []byte) error {
 		index: h.Index, time: h.Time.UTC(), format: h.Format, chain: h.Chain,
 		allNodes: h.AllNodes, nextReq: h.NextReq,
 	}
-	return nil
+	return r.serves(h.Format)
 }
 
 func (r *snapshotReader) takeObject(b []byte) error {

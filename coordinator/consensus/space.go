@@ -1,0 +1,36 @@
+package consensus
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"rvol/coordinator/model"
+)
+
+// Space is how much room a file system has, in bytes.
+type Space struct {
+	Free  int64
+	Total int64
+}
+
+// spaceKept is left free for what must still be written when nothing new is accepted:
+// entries of others, snapshots, the file system's own.
+const spaceKept = 512 << 20 // bytes; or 5 % where that is less
+
+func (s Space) check(dir string) error {
+	kept := min(spaceKept, s.Total/20)
+	if s.Free >= kept {
+		return nil
+	}
+	return fmt.Errorf("%w: the file system of %s has %d MiB free, changes are refused below %d MiB: make room there",
+		model.ErrNoSpace, dir, s.Free>>20, kept>>20)
+}
+
+func spaceOf(dir string) (Space, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return Space{}, err
+	}
+	return Space{Free: int64(s.Bavail) * s.Bsize, Total: int64(s.Blocks) * s.Bsize}, nil
+}
