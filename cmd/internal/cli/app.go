@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 )
 
 // app is one run of the command.
@@ -15,7 +17,7 @@ type app struct {
 	env   Env
 	flags globals
 
-	client *client // made by connect
+	client *client
 }
 
 // globals are the flags of every command.
@@ -29,12 +31,10 @@ type globals struct {
 	quiet     bool
 }
 
-func newApp(env Env) *app { return &app{env: env.withDefaults()} }
-
-func (a *app) close() {
-	if a.client != nil {
-		a.client.close()
-	}
+func newApp(env Env) *app {
+	a := &app{env: env.withDefaults()}
+	a.client = &client{app: a, requestID: rand.Text(), conns: map[string]grpc.ClientConnInterface{}}
+	return a
 }
 
 func (a *app) root() *cobra.Command {
@@ -45,6 +45,8 @@ func (a *app) root() *cobra.Command {
 		a.planCommand(), a.completionCommand(), a.versionCommand(),
 	)
 	root.Long = longHelp
+	// Groups run only to complain, which is not worth a line in their help.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(a.env.Stdin)
@@ -54,12 +56,12 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
 
 	f, g := root.PersistentFlags(), &a.flags
-	f.StringVarP(&g.output, "output", "o", "table", "form of the answer: table, wide, json, yaml or name")
-	f.StringSliceVar(&g.endpoints, "endpoint", nil, "coordinators to ask, as host:port, instead of those in the configuration")
-	f.StringVar(&g.config, "config", "", "configuration file (default $RVOL_CONFIG or ~/.config/rvol/config.yaml)")
-	f.DurationVar(&g.timeout, "timeout", 0, "give up after this long (default 30s for a call, no limit for --wait and --watch)")
+	f.StringVarP(&g.output, "output", "o", "table", "`FORM` of the answer: table, wide, json, yaml or name")
+	f.StringSliceVar(&g.endpoints, "endpoint", nil, "coordinators to ask, as `HOST:PORT`, instead of those in the configuration")
+	f.StringVar(&g.config, "config", "", "configuration `FILE` (default $RVOL_CONFIG or ~/.config/rvol/config.yaml)")
+	f.DurationVar(&g.timeout, "timeout", 0, "give up after this `TIME` (default 30s for a call, no limit for --wait and --watch)")
 	f.BoolVar(&g.stale, "stale", false, "take what one coordinator remembers, even if it may be old")
-	f.StringVar(&g.requestID, "request-id", "", "name of this request; to repeat one whose outcome is not known, repeat its name")
+	f.StringVar(&g.requestID, "request-id", "", "`NAME` of this request; to repeat one whose outcome is not known, repeat its name")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "print results only: no progress, no hints")
 	complete(root, "output", fixed(formats...))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.flags.check() }
@@ -116,11 +118,11 @@ func unknownVerb(cmd *cobra.Command, word string) error {
 			known = append(known, c.Name())
 		}
 	}
-	err := usage("%s has no %q", cmd.CommandPath(), word)
+	err := usage("%s: unknown command", strings.TrimPrefix(cmd.CommandPath()+" "+word, "rvol "))
 	if near := nearest(word, known); near != "" {
 		err.next = fmt.Sprintf("Did you mean `%s %s`?", cmd.CommandPath(), near)
 	} else {
-		err.next = fmt.Sprintf("It has: %s.", strings.Join(known, ", "))
+		err.next = fmt.Sprintf("There are: %s.", strings.Join(known, ", "))
 	}
 	return err
 }
@@ -148,9 +150,6 @@ func (a *app) note(format string, args ...any) {
 // run makes the RunE of a command that asks the cluster.
 func (a *app) run(do func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := a.connect(); err != nil {
-			return err
-		}
 		ctx, cancel := a.limit(cmd.Context())
 		defer cancel()
 		err := do(ctx, cmd, args)

@@ -36,7 +36,7 @@ func New(env Env) *cobra.Command {
 // Run runs one command and returns its exit status. Cancelling ctx is Ctrl-C.
 func Run(ctx context.Context, env Env, args []string) int {
 	a := newApp(env)
-	defer a.close()
+	defer a.client.close()
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

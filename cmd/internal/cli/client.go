@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,15 +25,15 @@ const (
 
 // client asks the endpoints in turn until one answers.
 type client struct {
-	app       *app
+	app *app
+
+	mu        sync.Mutex
 	requestID string
 	endpoints []string
-	dial      func(context.Context, string) (grpc.ClientConnInterface, error)
-
-	mu     sync.Mutex
-	conns  map[string]grpc.ClientConnInterface
-	first  int    // index of the endpoint that answered last
-	warned string // the last warning
+	dial      func(context.Context, string) (grpc.ClientConnInterface, error) // nil: not connected yet
+	conns     map[string]grpc.ClientConnInterface
+	first     int    // index of the endpoint that answered last
+	warned    string // the last warning
 }
 
 // A miss is why one endpoint did not answer.
@@ -43,6 +44,10 @@ type miss struct {
 
 // Invoke makes one call. Repeating it elsewhere is safe, because what changes something carries a request id.
 func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ...grpc.CallOption) error {
+	order, err := c.order()
+	if err != nil {
+		return err
+	}
 	ctx = c.withRequestID(ctx, method)
 	if c.app.flags.timeout == 0 {
 		var cancel context.CancelFunc
@@ -52,7 +57,7 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 	until := time.NewTimer(election)
 	defer until.Stop()
 	for {
-		misses, err := c.round(ctx, func(conn grpc.ClientConnInterface, more ...grpc.CallOption) error {
+		misses, err := c.round(ctx, order, func(conn grpc.ClientConnInterface, more ...grpc.CallOption) error {
 			return conn.Invoke(ctx, method, in, out, append(opts, more...)...)
 		})
 		if misses == nil {
@@ -66,8 +71,12 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 
 // NewStream opens a stream on the first endpoint that lets it begin.
 func (c *client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	order, err := c.order()
+	if err != nil {
+		return nil, err
+	}
 	var stream grpc.ClientStream
-	misses, err := c.round(ctx, func(conn grpc.ClientConnInterface, _ ...grpc.CallOption) (err error) {
+	misses, err := c.round(ctx, order, func(conn grpc.ClientConnInterface, _ ...grpc.CallOption) (err error) {
 		stream, err = conn.NewStream(ctx, desc, method, append(opts, grpc.MaxCallRecvMsgSize(maxAnswer))...)
 		return err
 	})
@@ -77,11 +86,10 @@ func (c *client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	return stream, err
 }
 
-// round tries every endpoint once. Misses are nil when one of them gave an answer, which err is.
-func (c *client) round(ctx context.Context, try func(grpc.ClientConnInterface, ...grpc.CallOption) error) ([]miss, error) {
+// round tries each endpoint once. Misses are nil when one of them gave an answer, which err is.
+func (c *client) round(ctx context.Context, order []string, try func(grpc.ClientConnInterface, ...grpc.CallOption) error) ([]miss, error) {
 	var misses []miss
-	for _, at := range c.order() {
-		endpoint := c.endpoints[at]
+	for _, endpoint := range order {
 		conn, err := c.conn(ctx, endpoint)
 		if err != nil {
 			misses = append(misses, miss{endpoint: endpoint, why: err.Error()})
@@ -91,7 +99,7 @@ func (c *client) round(ctx context.Context, try func(grpc.ClientConnInterface, .
 		var from peer.Peer
 		err = try(conn, grpc.Header(&head), grpc.Peer(&from), grpc.MaxCallRecvMsgSize(maxAnswer))
 		if status.Code(err) != codes.Unavailable {
-			c.answered(at, head)
+			c.answered(endpoint, head)
 			return nil, err
 		}
 		misses = append(misses, miss{endpoint: endpoint, why: why(err), there: from.Addr != nil})
@@ -100,20 +108,17 @@ func (c *client) round(ctx context.Context, try func(grpc.ClientConnInterface, .
 }
 
 // order lists the endpoints, beginning with the one that answered last.
-func (c *client) order() []int {
+func (c *client) order() ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	order := make([]int, len(c.endpoints))
-	for i := range order {
-		order[i] = (c.first + i) % len(order)
-	}
-	return order
+	err := c.connect()
+	return slices.Concat(c.endpoints[c.first:], c.endpoints[:c.first]), err
 }
 
-func (c *client) answered(at int, head metadata.MD) {
+func (c *client) answered(endpoint string, head metadata.MD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.first = at
+	c.first = slices.Index(c.endpoints, endpoint)
 	c.warnStale(head)
 }
 

@@ -30,14 +30,11 @@ func (a *app) lists() map[string]func(context.Context) ([]string, error) {
 // completeNames offers the names of a kind that were not given yet.
 func (a *app) completeNames(kind string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if err := a.connect(); err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp // there is nobody to tell
-		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), quickly)
 		defer cancel()
 		names, err := a.lists()[kind](ctx)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, cobra.ShellCompDirectiveNoFileComp // there is nobody to tell
 		}
 		names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, n) })
 		return names, cobra.ShellCompDirectiveNoFileComp

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,10 +19,14 @@ import (
 // connectTimeout is how long one coordinator may take to accept a connection before the next one is asked.
 const connectTimeout = 2 * time.Second
 
-// connect makes the client; nothing is sent yet.
-func (a *app) connect() error {
-	if a.client != nil {
+// connect finds out whom to ask, and how. It is called before the first call, so that usage errors come first.
+func (c *client) connect() error {
+	if c.dial != nil {
 		return nil
+	}
+	a := c.app
+	if a.flags.requestID != "" {
+		c.requestID = a.flags.requestID
 	}
 	endpoints, dial := a.flags.endpoints, a.env.Dial
 	if len(endpoints) == 0 && dial != nil {
@@ -43,11 +46,7 @@ func (a *app) connect() error {
 			}
 		}
 	}
-	id := a.flags.requestID
-	if id == "" {
-		id = rand.Text()
-	}
-	a.client = &client{app: a, requestID: id, endpoints: endpoints, dial: dial, conns: map[string]grpc.ClientConnInterface{}}
+	c.endpoints, c.dial = endpoints, dial
 	return nil
 }
 

@@ -171,9 +171,9 @@ func (a *app) volumeCreate() *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringSliceVar(&sizes, "size", nil, "size of the device, or of each device in turn: "+sizeHelp)
-	f.StringVar(&r.Class, "class", "", "its class")
-	f.StringSliceVar(&r.AttachTo, "attach-to", nil, "nodes on which it will be used: they are preferred as places")
+	f.StringSliceVar(&sizes, "size", nil, "`SIZE` of the device, or of each device in turn: "+sizeHelp)
+	f.StringVar(&r.Class, "class", "", "its `CLASS`")
+	f.StringSliceVar(&r.AttachTo, "attach-to", nil, "`NODES` on which it will be used: they are preferred as places")
 	f.Int32Var(&r.MaxAttachments, "max-attachments", 0, "on how many nodes it may be in use at once; 2 for live migration (default 1)")
 	pairFlag(c, &labels, "label", "a label")
 	pairFlag(c, &properties, "property", "a property, kept as it is")
