@@ -17,9 +17,9 @@ const (
 	oldest      = "GLIBC_2.2.5"
 	stand       = "GLIBC_2.34" // what a requirement that is lifted becomes
 
-	symSize     = 24 // of an Elf64_Sym
-	indexMask   = 0x7fff
-	needAuxSize = 16
+	symSize   = 24 // of an Elf64_Sym
+	entrySize = 16 // of an Elf64_Verneed, and of an Elf64_Vernaux
+	indexMask = 0x7fff
 )
 
 // Fix returns a copy of the program with its needs of glibc newer than 2.36 lifted, and the symbols it renamed. A program without such needs
@@ -115,29 +115,36 @@ func part(data []byte, s *elf.Section) ([]byte, error) {
 	return data[s.Offset : s.Offset+s.FileSize], nil
 }
 
+// readNeeds walks the list of libraries (Elf64_Verneed) and, of each, the list of versions (Elf64_Vernaux).
 func (p *program) readNeeds(s *elf.Section) error {
-	le := binary.LittleEndian
 	if _, err := part(p.data, s); err != nil {
 		return err
 	}
-	at := int(s.Offset)
-	for range s.Info {
-		if at < 0 || at+needAuxSize > len(p.data) {
-			return errors.New("a needed library lies past the end of the file")
+	return p.walk(int(s.Offset), int(s.Info), func(library int) error {
+		versions := int(binary.LittleEndian.Uint16(p.data[library+2:]))
+		first := library + int(binary.LittleEndian.Uint32(p.data[library+8:]))
+		return p.walk(first, versions, func(at int) error {
+			name, err := p.text(binary.LittleEndian.Uint32(p.data[at+8:]))
+			p.needs = append(p.needs, need{name: name, index: binary.LittleEndian.Uint16(p.data[at+6:]) & indexMask, at: at})
+			return err
+		})
+	})
+}
+
+// walk visits at most n entries of a list; each has the distance to the next, 0 in the last.
+func (p *program) walk(at, n int, visit func(at int) error) error {
+	for range n {
+		if at < 0 || at+entrySize > len(p.data) {
+			return errors.New("a needed version lies past the end of the file")
 		}
-		aux := at + int(le.Uint32(p.data[at+8:]))
-		for range le.Uint16(p.data[at+2:]) {
-			if aux < 0 || aux+needAuxSize > len(p.data) {
-				return errors.New("a needed version lies past the end of the file")
-			}
-			name, err := p.text(le.Uint32(p.data[aux+8:]))
-			if err != nil {
-				return err
-			}
-			p.needs = append(p.needs, need{name: name, index: le.Uint16(p.data[aux+6:]) & indexMask, at: aux})
-			aux += int(le.Uint32(p.data[aux+12:]))
+		if err := visit(at); err != nil {
+			return err
 		}
-		at += int(le.Uint32(p.data[at+12:]))
+		next := int(binary.LittleEndian.Uint32(p.data[at+12:]))
+		if next == 0 {
+			break
+		}
+		at += next
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const helloEvery = 500 * time.Millisecond
+// Hellos come so often because a launcher that waits for the rest of half a frame takes them for it, until it is full.
+const helloEvery = 100 * time.Millisecond
 
 // ErrClosed is what a session that has ended says.
 var ErrClosed = errors.New("serial session closed")
