@@ -153,12 +153,18 @@ func TestReplicaNames(t *testing.T) {
 
 func TestRefusalsAreTheirSentinels(t *testing.T) {
 	t.Parallel()
-	for constraint, want := range map[string]error{
-		ConstraintExpect: ErrConflict, ConstraintCapacity: ErrNoSpace, ConstraintUnique: ErrExists,
-		ConstraintSerial: ErrBusy, ConstraintRequest: ErrInvalid, ConstraintDecode: ErrInvalid,
+	for want, refusals := range map[error][]Refusal{
+		ErrConflict:  {{Constraint: ConstraintExpect, Asked: 3}, {Constraint: ConstraintReference}},
+		ErrExists:    {{Constraint: ConstraintExpect}, {Constraint: ConstraintUnique}},
+		ErrNoSpace:   {{Constraint: ConstraintCapacity}},
+		ErrBusy:      {{Constraint: ConstraintSerial}},
+		ErrForbidden: {{Constraint: ConstraintToken}},
+		ErrInvalid:   {{Constraint: ConstraintRequest}, {Constraint: ConstraintDecode}, {Constraint: ConstraintFormat}},
 	} {
-		if !errors.Is(&Refusal{Constraint: constraint}, want) {
-			t.Errorf("%s is not %v", constraint, want)
+		for _, r := range refusals {
+			if !errors.Is(&r, want) {
+				t.Errorf("%s is not %v", r.Constraint, want)
+			}
 		}
 	}
 	if !errors.Is(&NotLeaderError{}, ErrUnavailable) {
