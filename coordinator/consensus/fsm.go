@@ -31,7 +31,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if err := f.guard.failed(); err != nil {
 		return nil, err
 	}
-	return snapshot{f.store.View()}, nil
+	return snapshot{f.store.View(), f.store.SyncAudit}, nil
 }
 
 // Restore replaces the state by a snapshot.
@@ -40,10 +40,17 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	return f.store.Restore(r)
 }
 
-type snapshot struct{ view state.View }
+type snapshot struct {
+	view state.View
+	sync func() error
+}
 
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
-	if _, err := s.view.WriteTo(sink); err != nil {
+	err := s.sync()
+	if err == nil {
+		_, err = s.view.WriteTo(sink)
+	}
+	if err != nil {
 		_ = sink.Cancel() // the error that matters is the first
 		return err
 	}

@@ -1,0 +1,270 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+)
+
+// Config says where the trail is and how much of it is kept.
+type Config struct {
+	Dir          string // made 0700
+	SegmentBytes int64  // size at which a new file is begun; zero: 16 MiB
+	KeepBytes    int64  // size of all files above which the oldest go; zero: 1 GiB
+	Logger       *slog.Logger
+}
+
+// A Log is a trail of headers in files. It is a state.Sink.
+type Log struct {
+	cfg Config
+
+	mu       sync.Mutex
+	segments []segment // oldest first; the last is written to
+	file     *os.File  // of the last segment; nil: the next header begins a new one
+	last     state.Header
+	grown    chan struct{} // closed and replaced when a header was written
+}
+
+var _ state.Sink = (*Log)(nil)
+
+// Open opens the trail in a directory, or begins one. What a crash left half written is
+// cut off.
+func Open(cfg Config) (*Log, error) {
+	if cfg.SegmentBytes == 0 {
+		cfg.SegmentBytes = 16 << 20
+	}
+	if cfg.KeepBytes == 0 {
+		cfg.KeepBytes = 1 << 30
+	}
+	l := &Log{cfg: cfg, grown: make(chan struct{})}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open audit trail: %w", err)
+	}
+	var err error
+	if l.segments, err = listSegments(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("open audit trail: %w", err)
+	}
+	if err := l.resume(); err != nil {
+		return nil, fmt.Errorf("open audit trail: %w", err)
+	}
+	return l, nil
+}
+
+// resume makes ready to go on at the end of the newest segment.
+func (l *Log) resume() error {
+	for len(l.segments) > 0 {
+		s := l.newest()
+		last, err := s.verify(nil)
+		if err != nil && !errors.Is(err, errTorn) {
+			// It stays, for whoever wants to know; the trail begins anew behind it.
+			l.cfg.Logger.Error("audit trail is damaged and begins anew", "err", err)
+			l.last = state.Header{Index: max(last.Index, s.first), Number: math.MaxInt}
+			return nil
+		}
+		if err := l.cut(); err != nil {
+			return err
+		}
+		if s.lines > 0 {
+			l.last = last
+			l.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND, 0o600)
+			return err
+		}
+	}
+	return nil
+}
+
+// cut takes what is not a whole line off the newest segment, or an empty one away.
+func (l *Log) cut() error {
+	s := l.newest()
+	if s.size > 0 {
+		return os.Truncate(s.path, s.size)
+	}
+	l.segments = l.segments[:len(l.segments)-1]
+	return os.Remove(s.path)
+}
+
+func (l *Log) newest() *segment { return &l.segments[len(l.segments)-1] }
+
+// Append writes one header. One that is here already, as after a restart, is passed
+// over; one that does not follow the last begins the trail anew.
+func (l *Log) Append(h state.Header) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.has(h) {
+		return
+	}
+	if err := l.write(h); err != nil {
+		l.cfg.Logger.Error("audit trail was not written and will have a gap", "err", err)
+		l.shut()
+	}
+}
+
+// has says that h is not newer than what was written.
+func (l *Log) has(h state.Header) bool {
+	return h.Index < l.last.Index || h.Index == l.last.Index && h.Number <= l.last.Number
+}
+
+func (l *Log) write(h state.Header) error {
+	line, err := encode(h)
+	if err != nil {
+		return err
+	}
+	joins := gap
+	if l.file != nil && h.Previous == l.last.Hash {
+		joins = follows
+	}
+	full := l.file != nil && l.newest().size+int64(len(line)) > l.cfg.SegmentBytes
+	switch {
+	case h.Number > 0 && joins == gap:
+		return nil // an entry is never cut in two: the trail begins anew with the next
+	case h.Number == 0 && full, joins == gap:
+		if err := l.begin(newSegment(l.cfg.Dir, h, joins)); err != nil {
+			return err
+		}
+	}
+	if _, err := l.file.Write(line); err != nil {
+		return err
+	}
+	l.newest().grew(h, int64(len(line)))
+	l.last = h
+	close(l.grown)
+	l.grown = make(chan struct{})
+	return nil
+}
+
+// begin makes s the segment that is written to, and drops the oldest ones.
+func (l *Log) begin(s segment) error {
+	if l.file != nil {
+		if err := errors.Join(l.file.Sync(), l.file.Close()); err != nil {
+			return err
+		}
+		l.file = nil
+	}
+	file, err := os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	l.file = file
+	l.segments = append(l.segments, s)
+	return l.drop()
+}
+
+func (l *Log) drop() error {
+	var total int64
+	for _, s := range l.segments {
+		total += s.size
+	}
+	for len(l.segments) > 1 && total > l.cfg.KeepBytes {
+		if err := os.Remove(l.segments[0].path); err != nil {
+			return err
+		}
+		total -= l.segments[0].size
+		l.segments = l.segments[1:]
+	}
+	return nil
+}
+
+// shut gives the file up after a failed write.
+func (l *Log) shut() {
+	if l.file == nil {
+		return
+	}
+	err := errors.Join(l.file.Close(), l.cut())
+	l.file = nil
+	if err != nil {
+		l.cfg.Logger.Error("audit trail was not tidied after a failed write", "err", err)
+	}
+}
+
+// Sync makes what was written survive a power loss.
+func (l *Log) Sync() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Sync()
+}
+
+// Close ends the trail for now.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(l.file.Sync(), l.file.Close())
+	l.file = nil
+	return err
+}
+
+// Last is the index of the newest entry in the trail.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last.Index
+}
+
+// Wait returns when the trail has an entry with an index above after.
+func (l *Log) Wait(ctx context.Context, after uint64) error {
+	for {
+		l.mu.Lock()
+		last, grown := l.last.Index, l.grown
+		l.mu.Unlock()
+		if last > after {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Read returns the headers of entries from index from on, oldest first: about limit of
+// them, since an entry is never cut in two. To go on, ask from the last index + 1.
+// Where the trail does not go back that far it fails with model.ErrCompacted.
+func (l *Log) Read(from uint64, limit int) ([]state.Header, error) {
+	l.mu.Lock()
+	readable := contiguous(l.segments)
+	l.mu.Unlock()
+	if len(readable) == 0 {
+		return nil, nil
+	}
+	begins := readable[0].first
+	if from < begins && readable[0].joins != origin {
+		return nil, fmt.Errorf("read audit trail from index %d: %w: it begins at %d", from, model.ErrCompacted, begins)
+	}
+	var all []state.Header
+	for i, s := range readable {
+		if i+1 < len(readable) && readable[i+1].first <= from {
+			continue
+		}
+		err := s.scan(s.startOf(from), func(h state.Header, _ int64) error {
+			if len(all) >= limit && h.Number == 0 {
+				return errDone
+			}
+			if h.Index >= from {
+				all = append(all, h)
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errDone):
+			return all, nil
+		case errors.Is(err, os.ErrNotExist): // dropped meanwhile
+			return nil, fmt.Errorf("read audit trail from index %d: %w", from, model.ErrCompacted)
+		case err != nil:
+			return nil, fmt.Errorf("read audit trail: %w", err)
+		}
+	}
+	return all, nil
+}
