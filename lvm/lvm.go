@@ -34,9 +34,10 @@ var (
 	nameRE = regexp.MustCompile(`^[a-zA-Z0-9+_][a-zA-Z0-9+_.-]{0,126}$`)
 	// lib/misc/lvm-string.c validate_tag allows [A-Za-z0-9_+.-/=!:&#]; the
 	// characters that mean something in a selection stay out.
-	tagRE    = regexp.MustCompile(`^[A-Za-z0-9_+.][A-Za-z0-9_+./=:-]{0,254}$`)
-	uuidRE   = regexp.MustCompile(`^[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}$`)
-	deviceRE = regexp.MustCompile(`^/dev/[a-zA-Z0-9][a-zA-Z0-9+_.:/-]{0,250}$`)
+	tagRE  = regexp.MustCompile(`^[A-Za-z0-9_+.][A-Za-z0-9_+./=:-]{0,254}$`)
+	uuidRE = regexp.MustCompile(`^[A-Za-z0-9]{6}(-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6}$`)
+	// No part of a device's path may begin with a dot: that leads elsewhere.
+	deviceRE = regexp.MustCompile(`^/dev(/[a-zA-Z0-9+_:-][a-zA-Z0-9+_.:-]*)+$`)
 )
 
 // A check is one thing that must hold before a command is built.
