@@ -28,31 +28,42 @@ type LVG struct {
 // Candidates are the eligible nodes of a pool, prepared once and read by many decisions at a time.
 // What a node or an LVG excludes by itself is settled here.
 type Candidates struct {
+	names  []string // of nodes, sorted
+	drbd   []string // of nodes
 	nodes  []node
-	places []place    // of node after node: the usable ones by name, then the others
-	rooms  []Capacity // of places
-	zones  []string   // sorted
+	places []place  // of node after node: the usable ones by name, then the others
+	quick  []quick  // of places
+	zones  []string // sorted
 
 	excludedNodes  counts // by rules that look at a node or an LVG alone
 	excludedPlaces counts
 }
 
+// A node is kept small: every decision reads all of them.
 type node struct {
-	name                string
-	drbd                string
 	zone                int32
 	first, usable, last int32 // places[first:last] are its places, those before usable can be used
 	out                 verdict
+	plain               bool // the quick rating of its usable places will do
 }
 
 type place struct {
 	lvg, thinPool string
+	room          Capacity
 	out           verdict
 }
 
 // Prepare makes candidates of a pool's eligible nodes, in any order.
 func Prepare(nodes []Node) *Candidates {
-	c := &Candidates{zones: zoneNames(nodes), nodes: make([]node, 0, len(nodes))}
+	places := 0
+	for i := range nodes {
+		places += len(nodes[i].LVGs)
+	}
+	c := &Candidates{
+		zones: zoneNames(nodes), nodes: make([]node, 0, len(nodes)),
+		names: make([]string, 0, len(nodes)), drbd: make([]string, 0, len(nodes)),
+		places: make([]place, 0, places), quick: make([]quick, 0, places),
+	}
 	sorted := slices.Clone(nodes)
 	slices.SortStableFunc(sorted, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range sorted {
@@ -63,43 +74,52 @@ func Prepare(nodes []Node) *Candidates {
 
 func (c *Candidates) add(n *Node) {
 	zone, _ := slices.BinarySearch(c.zones, n.Zone)
-	added := node{
-		name: n.Name, drbd: n.DRBD, zone: int32(zone), first: int32(len(c.places)), out: verdictOnNode(n),
-	}
+	added := node{zone: int32(zone), first: int32(len(c.places)), out: verdictOnNode(n)}
 	if added.out != kept {
 		c.excludedNodes[added.out]++
 	}
-	lvgs := slices.Clone(n.LVGs)
-	slices.SortStableFunc(lvgs, func(a, b LVG) int {
-		return cmp.Or(compareUsable(a, b), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ThinPool, b.ThinPool))
-	})
 	added.usable = added.first
-	for i := range lvgs {
-		p := place{lvg: lvgs[i].Name, thinPool: lvgs[i].ThinPool, out: verdictOnLVG(&lvgs[i])}
-		switch out := min(added.out, p.out); out {
-		case kept:
+	for i := range n.LVGs {
+		l := &n.LVGs[i]
+		p := place{lvg: l.Name, thinPool: l.ThinPool, room: l.Capacity, out: min(added.out, verdictOnLVG(l))}
+		if p.out == kept {
 			added.usable++
-		default:
-			c.excludedPlaces[out]++
+		} else {
+			c.excludedPlaces[p.out]++
 		}
 		c.places = append(c.places, p)
-		c.rooms = append(c.rooms, lvgs[i].Capacity)
 	}
 	added.last = int32(len(c.places))
-	c.nodes = append(c.nodes, added)
+	slices.SortStableFunc(c.places[added.first:], comparePlaces)
+	for i := added.first; i < added.last; i++ {
+		c.quick = append(c.quick, c.places[i].room.quick())
+	}
+	added.plain = c.isPlain(&added)
+	c.nodes, c.names, c.drbd = append(c.nodes, added), append(c.names, n.Name), append(c.drbd, n.DRBD)
 }
 
-func compareUsable(a, b LVG) int {
-	return -cmp.Compare(verdictOnLVG(&a), verdictOnLVG(&b))
+// comparePlaces puts the usable ones first: kept is the highest verdict.
+func comparePlaces(a, b place) int {
+	if a.out != b.out && (a.out == kept || b.out == kept) {
+		return -cmp.Compare(a.out, b.out)
+	}
+	return cmp.Or(cmp.Compare(a.lvg, b.lvg), cmp.Compare(a.thinPool, b.thinPool))
+}
+
+func (c *Candidates) isPlain(n *node) bool {
+	return !slices.ContainsFunc(c.quick[n.first:n.usable], func(q quick) bool { return q.scale == 0 })
 }
 
 // SetCapacity changes what is known of the room in one place; false: there is no such place.
 // It must not run beside a decision.
-func (c *Candidates) SetCapacity(p Place, room Capacity) bool {
-	for _, n := range c.named(p.Node) {
-		for i := n.first; i < n.last; i++ {
-			if c.places[i].lvg == p.LVG && c.places[i].thinPool == p.ThinPool {
-				c.rooms[i] = room
+func (c *Candidates) SetCapacity(at Place, room Capacity) bool {
+	first, last := c.find(at.Node)
+	for n := first; n < last; n++ {
+		node := &c.nodes[n]
+		for i := node.first; i < node.last; i++ {
+			if p := &c.places[i]; p.lvg == at.LVG && p.thinPool == at.ThinPool {
+				p.room, c.quick[i] = room, room.quick()
+				node.plain = c.isPlain(node)
 				return true
 			}
 		}
@@ -109,15 +129,10 @@ func (c *Candidates) SetCapacity(p Place, room Capacity) bool {
 
 // find is where the nodes of that name are.
 func (c *Candidates) find(name string) (first, last int) {
-	first, _ = slices.BinarySearchFunc(c.nodes, name, func(n node, name string) int { return cmp.Compare(n.name, name) })
-	for last = first; last < len(c.nodes) && c.nodes[last].name == name; last++ {
+	first, _ = slices.BinarySearch(c.names, name)
+	for last = first; last < len(c.names) && c.names[last] == name; last++ {
 	}
 	return first, last
-}
-
-func (c *Candidates) named(name string) []node {
-	first, last := c.find(name)
-	return c.nodes[first:last]
 }
 
 func zoneNames(nodes []Node) []string {

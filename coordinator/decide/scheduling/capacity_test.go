@@ -73,3 +73,38 @@ func TestCapacityAtItsEdges(t *testing.T) {
 		})
 	}
 }
+
+// The quick rating must never differ from the one that is written, least of all near whole percentages.
+func TestTheQuickRatingIsTheWrittenOne(t *testing.T) {
+	for _, total := range []int64{1, 7, 99, 100, 101, 1000, 1_000_003, 100 << 30, 7<<40 + 1, 1 << 60, math.MaxInt64} {
+		for percent := int64(0); percent <= 100; percent++ {
+			border := int64(float64(total) / 100 * float64(percent))
+			for _, left := range []int64{border - 2, border - 1, border, border + 1, border + 2} {
+				if left < 0 || left > total {
+					continue
+				}
+				room := Room(left, total)
+				fit, rating, ok := rateQuickly([]quick{room.quick()}, 0)
+				if ok && (fit != 1 || rating != room.rate(0)) {
+					t.Errorf("%d of %d left: %d, want %d", left, total, rating, room.rate(0))
+				}
+			}
+		}
+	}
+}
+
+func TestTheQuickRatingOfManyIsTheHighest(t *testing.T) {
+	const size = 10
+	rooms := []Capacity{Room(9, 100), Room(25, 101), Room(-7, 100), Room(85, 101), Room(40, 101)}
+	var quicks []quick
+	for _, r := range rooms {
+		quicks = append(quicks, r.quick())
+	}
+	fit, rating, ok := rateQuickly(quicks, size)
+	if want := rooms[3].rate(size); !ok || fit != 3 || rating != want {
+		t.Errorf("%d fit, the best is rated %d (%v), want 3 and %d", fit, rating, ok, want)
+	}
+	if fit, _, ok := rateQuickly(quicks[:1], size); fit != 0 || !ok {
+		t.Errorf("%d of what does not fit fits (%v)", fit, ok)
+	}
+}

@@ -39,13 +39,13 @@ func (s *step) alternatives() []Alternative {
 		n := &s.nodes[i]
 		if s.replica.Type == TieBreaker {
 			all = append(all, Alternative{
-				Place: Place{Node: n.name}, Zone: zoneOf(n), ExcludedBy: min(n.out, s.outNodes[i], s.outZones[n.zone]).says(),
+				Place: Place{Node: s.names[i]}, Zone: zoneOf(n), ExcludedBy: min(n.out, s.outNodes[i], s.outZones[n.zone]).says(),
 			})
 			continue
 		}
 		first := len(all)
 		for p := n.first; p < n.last; p++ {
-			all = append(all, s.alternative(i, int(p)))
+			all = append(all, s.alternative(i, p))
 		}
 		if s.addNodeScores(i, all[first:]) > 0 {
 			surviving[n.zone]++
@@ -56,10 +56,10 @@ func (s *step) alternatives() []Alternative {
 }
 
 // alternative is one candidate of a Diskful with the score of its capacity alone.
-func (s *step) alternative(i, p int) Alternative {
-	n, room := &s.nodes[i], &s.rooms[p]
+func (s *step) alternative(i int, p int32) Alternative {
+	n, room := &s.nodes[i], &s.places[p].room
 	a := Alternative{
-		Place: Place{Node: n.name, LVG: s.places[p].lvg, ThinPool: s.places[p].thinPool},
+		Place: Place{Node: s.names[i], LVG: s.places[p].lvg, ThinPool: s.places[p].thinPool},
 		Zone:  s.zones[n.zone], Capacity: room.kind.String(),
 	}
 	if room.kind == capacityKnown {

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"fmt"
+	"math"
 
 	"pgregory.net/rapid"
 
@@ -22,18 +23,22 @@ func drawCluster(t *rapid.T) cluster {
 	thin := rapid.Bool().Draw(t, "thin")
 	zones := rapid.SampledFrom([][]string{{"z"}, {"a", "b"}, {"a", "b", "c"}, {"", "a", "b"}}).Draw(t, "zones")
 	c.nodes = drawNodes(t, zones, thin)
+	given, size := rapid.Bool().Draw(t, "scores are given"), rapid.SampledFrom([]int64{1 << 30, 3, 10 << 30}).Draw(t, "size")
 	for i := range c.nodes {
 		for j := range c.nodes[i].LVGs {
 			l := &c.nodes[i].LVGs[j]
 			score := rapid.SampledFrom([]int64{5, 5, 3, 0, 7, 1}).Draw(t, "score")
 			l.Capacity = scheduling.Score(score)
+			if !given {
+				l.Capacity, score = drawRoom(t, size)
+			}
 			c.scores[scheduling.Place{Node: c.nodes[i].Name, LVG: l.Name, ThinPool: l.ThinPool}] = score
 		}
 	}
 	ftt := rapid.IntRange(0, 2).Draw(t, "ftt")
 	gmdr := rapid.IntRange(max(0, ftt-1), min(2, ftt+1)).Draw(t, "gmdr")
 	c.in = scheduling.Input{
-		Thin: thin, Size: 1, Layout: layout.Formula(ftt, gmdr),
+		Thin: thin, Size: size, Layout: layout.Formula(ftt, gmdr),
 		Topology:     rapid.SampledFrom([]layout.Topology{layout.Ignored, layout.Zonal, layout.TransZonal}).Draw(t, "topology"),
 		VolumeAccess: rapid.SampledFrom([]scheduling.VolumeAccess{"Any", "Local", "EventuallyLocal"}).Draw(t, "access"),
 	}
@@ -45,6 +50,22 @@ func drawCluster(t *rapid.T) cluster {
 	c.in.Replicas = drawReplicas(t, c)
 	c.in.Candidates = scheduling.Prepare(rapid.Permutation(c.nodes).Draw(t, "order"))
 	return c
+}
+
+// drawRoom draws a capacity, often near a whole percentage, and its score, computed as it is written.
+func drawRoom(t *rapid.T, size int64) (scheduling.Capacity, int64) {
+	total := rapid.SampledFrom([]int64{100 << 30, 100, 99, 1_000_003, 7<<40 + 1}).Draw(t, "total")
+	percent := rapid.Int64Range(0, 100).Draw(t, "percent left")
+	available := total/100*percent + size + rapid.Int64Range(-2, 2).Draw(t, "a little off")
+	room := scheduling.Room(available, total)
+	if available < size {
+		return room, 0
+	}
+	left := math.Trunc(float64(available-size) / float64(total) * 100)
+	if left < 1 {
+		return room, 1
+	}
+	return room, int64(max(1, min(10, math.Round(math.Log2(left)))))
 }
 
 func drawNodes(t *rapid.T, zones []string, thin bool) []scheduling.Node {

@@ -7,8 +7,8 @@ var drbdVersion = rule{
 		if s.in.DRBD == "" {
 			return
 		}
-		for i := range s.nodes {
-			if s.nodes[i].drbd != s.in.DRBD {
+		for i, drbd := range s.drbd {
+			if drbd != s.in.DRBD {
 				s.dropNode(i)
 			}
 		}

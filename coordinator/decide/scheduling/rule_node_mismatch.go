@@ -4,12 +4,12 @@ package scheduling
 var nodeMismatch = rule{
 	says: "node mismatch (assigned)",
 	mark: func(s *step) {
-		name := s.replica.Place.Node
-		if name == "" {
+		assigned := s.replica.Place.Node
+		if assigned == "" {
 			return
 		}
-		for i := range s.nodes {
-			if s.nodes[i].name != name {
+		for i, name := range s.names {
+			if name != assigned {
 				s.dropNode(i)
 			}
 		}

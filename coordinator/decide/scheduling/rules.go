@@ -26,6 +26,7 @@ var rules = []rule{
 type score struct {
 	says  string
 	when  func(*step) bool
+	most  int64 // the most that nodes gives: nodes that cannot win are not asked for
 	nodes func(*step, group) int64
 	zones func(s *step, survivingNodes int) int64
 }

@@ -8,6 +8,7 @@ const attachToPoints = 1000
 var attachTo = score{
 	says: "attach-to bonus",
 	when: func(s *step) bool { return len(s.wanted) > 0 },
+	most: attachToPoints,
 	nodes: func(s *step, g group) int64 {
 		if _, wanted := slices.BinarySearch(s.wanted, g.node); wanted {
 			return attachToPoints

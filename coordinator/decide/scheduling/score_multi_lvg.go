@@ -6,6 +6,7 @@ const multiLVGPoints = 2
 var multiLVG = score{
 	says: "multi-LVG node bonus",
 	when: func(s *step) bool { return s.in.VolumeAccess != AccessAny },
+	most: multiLVGPoints,
 	nodes: func(_ *step, g group) int64 {
 		if g.lvgs > 1 {
 			return multiLVGPoints

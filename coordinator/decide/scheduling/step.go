@@ -8,6 +8,7 @@ type step struct {
 	replica  Replica
 	excluded counts
 	inForce  []*score // scores that count for this replica
+	most     int64    // the most that they add to a node
 }
 
 func (r *run) newStep(i int) *step { return r.newStepFor(r.in.Replicas[i]) }
@@ -24,6 +25,7 @@ func (r *run) newStepFor(replica Replica) *step {
 		for i := range scores {
 			if scores[i].when(s) {
 				s.inForce = append(s.inForce, &scores[i])
+				s.most += scores[i].most
 			}
 		}
 	}
@@ -92,38 +94,66 @@ func (s *step) rateNode(i int, n *node, zone *zoneBest) {
 		s.excluded[out] += int(n.usable - n.first)
 		return
 	}
-	best, lvgs := choice{node: i}, 0
-	for p := n.first; p < n.usable; p++ {
-		rating := s.rooms[p].rate(s.in.Size)
-		if rating == 0 || s.outPlaces != nil && s.outPlaces[p] != kept {
-			s.excluded[s.verdictOnPlace(int(p))]++
-			continue
-		}
-		lvgs++
-		if rating > best.score {
-			best.place, best.score = int(p), rating
-		}
+	lvgs, rating, ok := 0, int64(0), false
+	if n.plain && s.outPlaces == nil {
+		lvgs, rating, ok = rateQuickly(s.quick[n.first:n.usable], s.in.Size)
+	}
+	if !ok {
+		lvgs, rating = s.ratePlaces(n)
+	} else if out := int(n.usable-n.first) - lvgs; out > 0 {
+		s.excluded[outNoCapacity] += out
 	}
 	if lvgs == 0 {
 		return
 	}
-	for _, score := range s.inForce {
-		if score.nodes != nil {
-			best.score += score.nodes(s, group{node: i, lvgs: lvgs})
+	zone.surviving++
+	if zone.surviving > 1 && rating+s.most <= zone.score {
+		return
+	}
+	score := rating + s.nodePoints(i, lvgs)
+	if zone.surviving == 1 || score > zone.score {
+		zone.choice = choice{node: i, place: s.firstRated(n, rating), score: score}
+	}
+}
+
+func (s *step) nodePoints(i, lvgs int) (points int64) {
+	for _, f := range s.inForce {
+		if f.nodes != nil {
+			points += f.nodes(s, group{node: i, lvgs: lvgs})
 		}
 	}
-	if zone.surviving == 0 || best.score > zone.score {
-		zone.choice = best
+	return points
+}
+
+// ratePlaces rates place after place: how many survive, and the highest rating among them.
+func (s *step) ratePlaces(n *node) (lvgs int, rating int64) {
+	for p := n.first; p < n.usable; p++ {
+		if out := s.verdictOnPlace(p); out != kept {
+			s.excluded[out]++
+			continue
+		}
+		lvgs++
+		rating = max(rating, s.places[p].room.rate(s.in.Size))
 	}
-	zone.surviving++
+	return lvgs, rating
+}
+
+// firstRated is the first surviving place of a node that has the rating.
+func (s *step) firstRated(n *node, rating int64) int {
+	for p := n.first; p < n.usable; p++ {
+		if s.verdictOnPlace(p) == kept && s.places[p].room.rate(s.in.Size) == rating {
+			return int(p)
+		}
+	}
+	return noPlace
 }
 
 // verdictOnPlace is why a usable place of a node that is not excluded is no candidate.
-func (s *step) verdictOnPlace(p int) verdict {
+func (s *step) verdictOnPlace(p int32) verdict {
 	if s.outPlaces != nil && s.outPlaces[p] != kept {
 		return s.outPlaces[p]
 	}
-	switch room := &s.rooms[p]; {
+	switch room := &s.places[p].room; {
 	case room.kind == capacityUnknown:
 		return outUnknown
 	case room.rate(s.in.Size) == 0:
@@ -176,7 +206,7 @@ func (s *step) pickNode() *choice {
 }
 
 func (r *run) placeOf(c choice) Place {
-	at := Place{Node: r.nodes[c.node].name}
+	at := Place{Node: r.names[c.node]}
 	if c.place != noPlace {
 		at.LVG, at.ThinPool = r.places[c.place].lvg, r.places[c.place].thinPool
 	}
