@@ -15,7 +15,7 @@ var ErrInvalid = errors.New("invalid")
 // as more than a word.
 var (
 	nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$`)
-	pathRE = regexp.MustCompile(`^/[A-Za-z0-9/._+:@-]{1,4000}$`)
+	pathRE = regexp.MustCompile(`^/[A-Za-z0-9/._+:@-]{1,1000}$`)
 )
 
 func checkName(what, name string) error {

@@ -101,7 +101,7 @@ func (c Config) Validate(v Version) error {
 	if err := c.validateHosts(v); err != nil {
 		return fmt.Errorf("hosts of %s: %w", c.Resource, err)
 	}
-	if err := c.validateVolumes(); err != nil {
+	if err := c.validateVolumes(v); err != nil {
 		return fmt.Errorf("volumes of %s: %w", c.Resource, err)
 	}
 	if err := c.Options.validate(); err != nil {
@@ -143,7 +143,7 @@ func (c Config) validateHosts(v Version) error {
 	return nil
 }
 
-func (c Config) validateVolumes() error {
+func (c Config) validateVolumes(ver Version) error {
 	if len(c.Volumes) == 0 {
 		return invalid("volumes", "", "want at least one")
 	}
@@ -155,7 +155,7 @@ func (c Config) validateVolumes() error {
 		case v.Minor < 0 || v.Minor >= 1<<20 || minors[v.Minor]:
 			return invalid("minor", v.Minor.String(), "want different numbers, 0 to 1048575")
 		}
-		if v.Disk != "" {
+		if v.Disk != "" || ver.Is84() { // which has no "disk none"
 			if err := checkPath("disk", v.Disk); err != nil {
 				return err
 			}

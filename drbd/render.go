@@ -122,15 +122,16 @@ func (c Config) host(w *writer, v Version, h Host) {
 	w.close()
 }
 
-// elsewhere stands for the disk of a peer, whose path means nothing here.
-const elsewhere = "/dev/rvol/peer"
+// elsewhere stands for a disk of a peer, whose path means nothing here. It
+// has the volume's number because drbdadm wants a host's disks to differ.
+func elsewhere(v Volume) string { return "/dev/rvol/peer." + strconv.Itoa(v.Number) }
 
 func (c Config) diskOf(h Host, v Volume) string {
 	switch {
 	case h.Name == c.This:
 		return v.Disk
 	case h.Kind == Diskful:
-		return elsewhere
+		return elsewhere(v)
 	}
 	return "" // drbdadm gives a peer without disk no bitmap
 }

@@ -1,0 +1,216 @@
+package drbdtest
+
+import (
+	"strconv"
+	"time"
+
+	"rvol/drbd"
+)
+
+const (
+	firstTry = 500 * time.Millisecond // from Connecting to Connected when both are there
+	tenth    = 100 * time.Millisecond
+)
+
+// option reads a number of the net options in a unit.
+func (c *conn) option(name string, def int, unit time.Duration) time.Duration {
+	if n, err := strconv.Atoi(c.net[name]); err == nil {
+		return time.Duration(n) * unit
+	}
+	return time.Duration(def) * unit
+}
+
+// connect begins to try.
+func (c *conn) connect() {
+	c.generation++
+	c.state = drbd.Unconnected
+	c.res.node.publish()
+	c.state = drbd.Connecting
+	c.retry(firstTry)
+}
+
+// retry tries after a while, and again every connect-int.
+func (c *conn) retry(after time.Duration) {
+	f, generation := c.res.node.fabric, c.generation
+	f.after(after, func() {
+		if generation != c.generation || c.state != drbd.Connecting {
+			return
+		}
+		if o := c.findOther(); o != nil {
+			o.generation++
+			c.generation++
+			c.handshake(o)
+			c.res.node.publish()
+			o.res.node.publish()
+			return
+		}
+		c.retry(c.option("connect-int", 10, time.Second))
+	})
+}
+
+// findOther finds the peer's end, when it too is trying to connect, reachable
+// and of the same secret.
+func (c *conn) findOther() *conn {
+	f := c.res.node.fabric
+	for _, path := range c.paths {
+		for _, n := range f.nodes {
+			r := n.resources[c.res.name]
+			if n == c.res.node || r == nil || !f.reachable(n, c.res.node) {
+				continue
+			}
+			for _, o := range r.conns {
+				if o.state == drbd.Connecting && o.hasPath(path[1], path[0]) &&
+					o.net["shared-secret"] == c.net["shared-secret"] && o.mutual(c) {
+					return o
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *conn) hasPath(local, peer string) bool {
+	for _, p := range c.paths {
+		if p[0] == local && p[1] == peer {
+			return true
+		}
+	}
+	return false
+}
+
+// mutual says that both ends mean each other's node-id.
+func (c *conn) mutual(o *conn) bool {
+	return c.res.is84() || o.res.is84() || c.id == o.res.id && o.id == c.res.id
+}
+
+// link joins two ends.
+func (c *conn) link(o *conn) {
+	c.other, o.other = o, c
+	c.state, o.state = drbd.Connected, drbd.Connected
+	c.role, o.role = o.res.role, c.res.role
+}
+
+// unlink forgets the peer's end and all that was known of it.
+func (c *conn) unlink() {
+	for _, p := range c.devs {
+		if d := p.device(); d != nil {
+			d.save()
+		}
+		p.repl, p.total, p.suspended = drbd.Off, 0, "no"
+		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated && p.disk != drbd.Diskless || c.res.is84() {
+			p.disk = drbd.DUnknown
+		}
+	}
+	if o := c.other; o != nil && o.other == c {
+		o.other = nil
+	}
+	c.other, c.role = nil, drbd.RoleUnknown
+}
+
+// lose ends a connection whose peer is not heard any more, and tries again.
+func (c *conn) lose(why drbd.ConnState) {
+	primary := c.role == drbd.Primary
+	c.generation++
+	c.state = why
+	c.unlink()
+	c.afterLoss(primary)
+	c.res.node.publish()
+	c.connect()
+}
+
+// afterLoss is what a node concludes when a peer is gone.
+func (c *conn) afterLoss(peerWasPrimary bool) {
+	r := c.res
+	r.recount()
+	for _, p := range c.devs {
+		d := p.device()
+		if d == nil || d.state != drbd.UpToDate {
+			continue
+		}
+		switch {
+		case r.is84() && r.role == drbd.Primary && p.slot() != nil && p.slot().Bitmap == 0:
+			d.rotate()
+		case !r.is84() && r.role == drbd.Secondary && peerWasPrimary && d.quorum && r.opts["quorum"] != "" &&
+			r.opts["quorum"] != "off" && !r.seesPrimary():
+			d.setState(drbd.Consistent)
+		}
+	}
+	r.continueResyncs()
+}
+
+// seesPrimary says that a connected peer is Primary.
+func (r *resource) seesPrimary() bool {
+	for _, c := range r.conns {
+		if c.state == drbd.Connected && c.role == drbd.Primary {
+			return true
+		}
+	}
+	return false
+}
+
+// close ends a connection on purpose: this end is StandAlone, the other goes
+// on trying.
+func (c *conn) close() {
+	o := c.other
+	c.generation++
+	c.state = drbd.Disconnecting
+	c.unlink()
+	c.res.node.publish()
+	c.state = drbd.StandAlone
+	c.res.recount()
+	if o == nil {
+		return
+	}
+	if !c.res.is84() && c.res.role == drbd.Secondary && o.res.role == drbd.Primary {
+		c.outdate(o)
+	}
+	o.lose(drbd.TearDown)
+}
+
+// outdate is a Secondary's farewell to its Primary: what it holds will be
+// old, and both remember.
+func (c *conn) outdate(o *conn) {
+	for _, d := range c.res.devs {
+		if d.state == drbd.UpToDate || d.state == drbd.Consistent {
+			d.setState(drbd.Outdated)
+		}
+		if p := o.devs[d.volume]; p != nil && d.md != nil && d.state == drbd.Outdated {
+			p.disk = drbd.Outdated
+		}
+	}
+}
+
+// watchLinks starts the clocks of connections that are broken and not yet
+// known to be. A pending write shortens the time; see hurry.
+func (f *Fabric) watchLinks() {
+	for _, n := range f.nodes {
+		if !n.on {
+			continue
+		}
+		for _, r := range n.resources {
+			for _, c := range r.conns {
+				if c.state == drbd.Connected && c.broken() {
+					c.loseAfter(c.option("ping-int", 10, time.Second) + c.option("ping-timeout", 5, tenth))
+				}
+			}
+		}
+	}
+}
+
+// broken says that the peer cannot be heard, or is not there any more.
+func (c *conn) broken() bool {
+	return c.other == nil || c.other.other != c || !c.res.node.fabric.reachable(c.res.node, c.other.res.node)
+}
+
+// hurry is the timeout of an answer to data, which is shorter than an idle
+// connection's.
+func (c *conn) hurry() { c.loseAfter(c.option("timeout", 60, tenth)) }
+
+func (c *conn) loseAfter(d time.Duration) {
+	generation := c.generation
+	c.res.node.fabric.after(d, func() {
+		if generation == c.generation && c.state == drbd.Connected && c.broken() {
+			c.lose(drbd.NetworkFailure)
+		}
+	})
+}

@@ -1,0 +1,339 @@
+package drbdtest
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+
+	"rvol/drbd"
+)
+
+// onDevice is the commands that take a minor.
+func (n *Node) onDevice(verb string, a arguments) error {
+	minor := drbd.Minor(a.number(0))
+	d := n.device(minor)
+	if d == nil {
+		return unknownMinor(minor)
+	}
+	switch verb {
+	case "new-current-uuid":
+		return d.newCurrentUUID(a)
+	case "attach":
+		return d.attach(a)
+	case "detach":
+		return d.detach()
+	case "resize":
+		return d.resizeAll(a)
+	case "check-resize":
+		n.lkbd[minor] = d.mdSize
+		return nil
+	case "invalidate":
+		return d.invalidate(a)
+	case "resume-io":
+		d.res.paused = false
+		return nil
+	case "disk-options":
+		d.opts = a.options
+		delete(d.opts, "set-defaults")
+		return nil
+	case "verify":
+		return d.res.verify(d.res.conns[0], d.volume, minor)
+	}
+	return d.delMinor()
+}
+
+// newCurrentUUID is formation's last step. Without a connection DRBD 9 obeys
+// too, and makes this disk UpToDate alone.
+func (d *device) newCurrentUUID(a arguments) error {
+	old := d.res.is84()
+	known := []string{"clear-bitmap", "force-resync"}
+	if old {
+		known = known[:1]
+	}
+	if err := a.only("new-current-uuid", known...); err != nil {
+		return err
+	}
+	if d.md == nil {
+		return failed(d.minor, 138, "Device does not have a disk")
+	}
+	initial := len(a.options) > 0 && d.fresh()
+	standAlone := true
+	for _, c := range d.res.conns {
+		standAlone = standAlone && c.state == drbd.StandAlone
+		if old && c.state != drbd.Connected {
+			initial = false
+		}
+	}
+	switch {
+	case old && standAlone: // a new generation, and the disk stays what it is
+		d.rotate()
+		return nil
+	case !initial && !standAlone, !initial && d.state != drbd.UpToDate:
+		return failed(d.minor, 151, "Need to be StandAlone")
+	case !initial:
+		d.rotate()
+		return nil
+	}
+	d.begin(a.options["clear-bitmap"] == "yes")
+	return nil
+}
+
+// begin makes the first generation, on this disk and those of connected
+// peers that are just created too: equal, or to be copied to.
+func (d *device) begin(equal bool) {
+	d.md.Current = d.res.node.fabric.newUUID()
+	d.setState(drbd.UpToDate)
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil || p.slot() == nil {
+			continue
+		}
+		if equal {
+			p.slot().OutOfSync, p.slot().Bitmap = nil, 0
+		}
+		r := p.remote()
+		if r == nil || r.md == nil || !r.fresh() || c.broken() {
+			continue
+		}
+		if !equal {
+			p.startResync(true)
+			r.res.node.publish()
+			continue
+		}
+		r.md.Current = d.md.Current
+		for _, s := range r.md.Peers {
+			s.OutOfSync, s.Bitmap = nil, 0
+		}
+		r.setState(drbd.UpToDate)
+	}
+	d.save()
+	for _, c := range d.res.conns {
+		if c.other != nil {
+			c.other.res.recount()
+			c.other.res.node.publish()
+		}
+	}
+	d.res.recount()
+}
+
+// attach MINOR DISK DISK internal.
+func (d *device) attach(a arguments) error {
+	if d.md != nil {
+		return failed(d.minor, 124, "Device is attached to a disk (use detach first)")
+	}
+	path := a.word(1)
+	disk, err := d.res.node.disks.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse(20, "Can not open device '%s': No such file or directory", path)
+	case err != nil:
+		return refuse(20, "Can not open device '%s': %v", path, err)
+	}
+	md, err := loadMetadata(disk, disk.Size())
+	if err != nil {
+		_ = disk.Close()
+		return noMetadata(d.minor, err)
+	}
+	usable := md.usable(disk.Size())
+	if usable < md.Size || usable <= 0 {
+		_ = disk.Close()
+		return failed(d.minor, 111, "Low.dev. smaller than requested DRBD-dev. size.")
+	}
+	d.path, d.disk, d.md, d.mdSize, d.opts, d.client = path, disk, md, disk.Size(), a.options, false
+	d.res.node.lkbd[d.minor] = disk.Size()
+	if d.size = md.Size; d.size == 0 {
+		d.size, md.Size = usable, usable
+	}
+	d.state = drbd.Attaching
+	d.res.node.publish()
+	d.recover()
+	return nil
+}
+
+func noMetadata(minor drbd.Minor, err error) error {
+	if errors.Is(err, errNoMetadata) {
+		return failed(minor, 119, "No valid meta-data signature found.\n\n\t==> Use 'drbdadm create-md res' to initialize meta-data area. <==\n")
+	}
+	return failed(minor, 118, "IO error(s) occurred during initial access to meta-data.\n")
+}
+
+// recover takes over what the metadata says, after a crash of a Primary with
+// the areas of its activity log out of sync, and meets connected peers.
+func (d *device) recover() {
+	md := d.md
+	for _, c := range d.res.conns {
+		if p := c.devs[d.volume]; p != nil {
+			p.slot() // every peer with a bitmap has a slot from now on
+		}
+	}
+	if md.Primary && d.res.role == drbd.Secondary {
+		md.Crashed, md.Primary = true, false
+		for _, s := range md.Peers {
+			s.OutOfSync = s.OutOfSync.union(md.Hot)
+		}
+	}
+	md.Hot = nil
+	md.Primary = d.res.role == drbd.Primary
+	d.setState(md.State)
+	d.res.recount()
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if c.state != drbd.Connected || p == nil || p.remote() == nil {
+			continue
+		}
+		if p.slot() != nil {
+			p.meet(p.compare())
+		}
+		c.other.res.recount()
+		c.other.res.node.publish()
+	}
+}
+
+// detach leaves the device Diskless, when the data is within reach.
+func (d *device) detach() error {
+	if d.md == nil {
+		return nil
+	}
+	if d.res.role == drbd.Primary {
+		keep := d.state
+		d.state = drbd.Failed
+		other := d.data()
+		d.state = keep
+		if other == nil {
+			return changed(d.minor, 17, -2, "Need access to UpToDate data")
+		}
+	}
+	d.letGo()
+	return nil
+}
+
+// letGo takes the disk away.
+func (d *device) letGo() {
+	if d.md == nil {
+		return
+	}
+	d.md.Primary, d.md.Hot = false, nil
+	d.stopResyncs()
+	d.save()
+	d.md = nil
+	d.closeDisk()
+	d.setState(drbd.Failed)
+	d.res.node.publish()
+	d.setState(drbd.Diskless)
+	d.res.recount()
+	for _, c := range d.res.conns {
+		if c.other != nil {
+			c.other.res.recount()
+			c.other.res.node.publish()
+		}
+	}
+}
+
+// resizeAll grows a device to the smallest of its disks and copies what is
+// new, from here.
+func (d *device) resizeAll(a arguments) error {
+	if err := a.only("resize", "size", "assume-clean", "assume-peer-has-space"); err != nil {
+		return err
+	}
+	if d.md == nil {
+		return failed(d.minor, 138, "Device does not have a disk")
+	}
+	parts := []*device{d}
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil {
+			continue
+		}
+		if p.repl.Resyncing() {
+			return failed(d.minor, 130, "Resize not allowed during resync.")
+		}
+		if r := p.remote(); r != nil {
+			parts = append(parts, r)
+		}
+	}
+	size := int64(1) << 62
+	for _, part := range parts {
+		if part.md != nil {
+			size = min(size, part.md.usable(part.disk.Size()))
+		}
+	}
+	if s, err := parseRate(a.options["size"]); err == nil && s > 0 {
+		size = min(size, s)
+	}
+	old := d.size
+	for _, part := range parts {
+		part.moveTo(size)
+		part.res.node.publish()
+	}
+	if size > old && a.options["assume-clean"] == "" {
+		d.copyGrowth(Extent{Off: old, Len: size - old})
+	}
+	return nil
+}
+
+// moveTo sets the size and puts the metadata to the end of the disk as it is
+// now.
+func (d *device) moveTo(size int64) {
+	if d.md != nil && d.disk.Size() != d.mdSize {
+		if err := wipeMetadata(d.disk, d.mdSize); err != nil {
+			d.fail()
+			return
+		}
+		d.mdSize = d.disk.Size()
+	}
+	d.resize(size)
+}
+
+func (d *device) copyGrowth(e Extent) {
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil || p.slot() == nil {
+			continue
+		}
+		p.slot().OutOfSync = p.slot().OutOfSync.add(e)
+		if o := p.other(); o != nil && o.slot() != nil {
+			p.startResync(false)
+			c.other.res.node.publish()
+		}
+	}
+	d.save()
+}
+
+// invalidate copies from a peer: everything, or with --reset-bitmap=no what
+// is known to differ.
+func (d *device) invalidate(a arguments) error {
+	known := []string{"sync-from-peer-node-id", "reset-bitmap"}
+	if d.res.is84() {
+		known = nil
+	}
+	if err := a.only("invalidate", known...); err != nil {
+		return err
+	}
+	if d.md == nil || d.syncing() {
+		return refuse(11, "")
+	}
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if from := a.options["sync-from-peer-node-id"]; from != "" && from != strconv.Itoa(int(c.id)) {
+			continue
+		}
+		if p == nil || p.remote() == nil || p.remote().state != drbd.UpToDate || c.broken() {
+			continue
+		}
+		p.other().startResync(a.options["reset-bitmap"] != "no")
+		c.other.res.node.publish()
+		return nil
+	}
+	return changed(d.minor, 17, -2, "Need access to UpToDate data")
+}
+
+func (d *device) delMinor() error {
+	if d.md != nil || len(d.openers) > 0 {
+		return failed(d.minor, 160, "Minor still configured (down it first)")
+	}
+	delete(d.res.devs, d.volume)
+	for _, c := range d.res.conns {
+		delete(c.devs, d.volume)
+	}
+	return nil
+}

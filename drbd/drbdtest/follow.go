@@ -1,0 +1,150 @@
+package drbdtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"rvol/drbd"
+)
+
+// follower is one events2 that runs.
+type follower struct {
+	lines []string
+}
+
+// Follow runs drbdsetup events2; it fits drbd.Follower.
+func (n *Node) Follow(ctx context.Context, argv []string, line func([]byte) error) error {
+	f := n.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := n.begin(argv); err != nil {
+		return err
+	}
+	if !slices.Equal(argv, []string{"drbdsetup", "events2", "--timestamps", "--statistics"}) {
+		return usage("events2")
+	}
+	if p := n.fault(plain(argv)); p != nil {
+		out, err := n.spoil(ctx, p, func() ([]byte, error) { return []byte("exists -\n"), nil })
+		if err != nil {
+			return err
+		}
+		return line(slices.Clip(out[:max(0, len(out)-1)]))
+	}
+	n.publish()
+	w := &follower{}
+	for _, o := range n.told {
+		w.tell(drbd.Exists, o.kind, " "+o.key+o.state.String()+o.counts.String())
+	}
+	w.tell(drbd.Exists, drbd.EndOfDump, "")
+	n.followers[w] = struct{}{}
+	defer delete(n.followers, w)
+	boots, streams := n.boots, n.streams
+	for {
+		lines := w.lines
+		w.lines = nil
+		f.mu.Unlock()
+		for _, l := range lines {
+			if err := line([]byte(l)); err != nil {
+				f.mu.Lock()
+				return err
+			}
+		}
+		f.mu.Lock()
+		if len(w.lines) > 0 {
+			continue
+		}
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+		switch {
+		case !n.on || n.boots != boots:
+			return errNoPower
+		case n.streams != streams:
+			return refuse(143, "Terminated")
+		}
+	}
+}
+
+// EndStreams makes every events2 of the node end, as when it is killed.
+func (n *Node) EndStreams() {
+	f := n.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n.streams++
+	f.wake()
+}
+
+func (w *follower) tell(kind drbd.EventKind, object drbd.EventObject, rest string) {
+	at := time.Now().Format("2006-01-02T15:04:05.000000-07:00")
+	w.lines = append(w.lines, fmt.Sprintf("%s %s %s%s", at, kind, object, rest))
+}
+
+// publish tells every follower what changed since the last time.
+func (n *Node) publish() {
+	now := n.objects()
+	for i := len(n.told) - 1; i >= 0; i-- {
+		old := n.told[i]
+		if find(now, old) == nil {
+			n.tellAll(drbd.Destroy, old.kind, " "+destroyKey(n, old))
+		}
+	}
+	for _, o := range now {
+		old := find(n.told, o)
+		if old == nil {
+			n.tellAll(drbd.Create, o.kind, " "+o.key+o.state.String()+o.counts.String())
+			continue
+		}
+		state, counts := changes(old.state, o.state), changes(old.counts, o.counts)
+		if len(state) == 0 && len(counts) == 0 {
+			continue
+		}
+		n.tellAll(drbd.Change, o.kind, " "+o.key+state.String()+o.counts.String())
+	}
+	n.told = now
+	n.fabric.wake()
+}
+
+// destroyKey leaves the minor out, as DRBD 9 does.
+func destroyKey(n *Node, o object) string {
+	if o.kind != drbd.DeviceEvent || n.version.Is84() {
+		return o.key
+	}
+	var name string
+	var volume, minor int
+	if _, err := fmt.Sscanf(o.key, "name:%s volume:%d minor:%d", &name, &volume, &minor); err != nil {
+		panic(errors.Join(errors.New("drbdtest: key of a device"), err))
+	}
+	return fmt.Sprintf("name:%s volume:%d", name, volume)
+}
+
+func (n *Node) tellAll(kind drbd.EventKind, object drbd.EventObject, rest string) {
+	if object == drbd.PeerDeviceEvent && kind == drbd.Destroy && !n.version.Is84() {
+		return // goes with its connection
+	}
+	for w := range n.followers {
+		w.tell(kind, object, rest)
+	}
+}
+
+func find(all []object, o object) *object {
+	for i := range all {
+		if all[i].kind == o.kind && all[i].key == o.key {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// changes lists the fields that differ.
+func changes(old, now fields) fields {
+	var out fields
+	for _, f := range now {
+		if !slices.Contains(old, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}

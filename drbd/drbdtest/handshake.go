@@ -1,0 +1,235 @@
+package drbdtest
+
+import (
+	"slices"
+
+	"rvol/drbd"
+)
+
+// verdict is what two ends conclude from their data generations.
+type verdict int
+
+const (
+	noSync verdict = iota
+	source         // this end gives what the bitmaps say
+	sourceFull
+	target
+	targetFull
+	splitBrain
+	unrelated
+)
+
+// handshake connects two ends, or ends in StandAlone.
+func (c *conn) handshake(o *conn) {
+	c.link(o)
+	verdicts := map[int]verdict{}
+	for _, p := range c.devices() {
+		v := p.compare()
+		if v == splitBrain && c.discard != o.discard {
+			v = target
+			if o.discard {
+				v = source
+			}
+		}
+		clash := v == splitBrain || v == unrelated ||
+			(v == target || v == targetFull) && c.res.role == drbd.Primary ||
+			(v == source || v == sourceFull) && o.res.role == drbd.Primary
+		if clash {
+			c.refuse(o, v)
+			return
+		}
+		verdicts[p.volume] = v
+	}
+	if c.res.role == drbd.Primary && o.res.role == drbd.Primary && !c.allowsTwo() {
+		c.refuse(o, splitBrain)
+		return
+	}
+	c.discard, o.discard = false, false
+	for _, p := range c.devices() {
+		p.meet(verdicts[p.volume])
+	}
+	c.res.recount()
+	o.res.recount()
+}
+
+// refuse drops a connection that must not be. Split brain ends in StandAlone
+// on both sides, and so does rr-conflict disconnect; retry-connect tries
+// again.
+func (c *conn) refuse(o *conn, v verdict) {
+	for _, end := range []*conn{c, o} {
+		end.generation++
+		end.state = drbd.Disconnecting
+	}
+	c.unlink()
+	o.unlink()
+	c.other, o.other, c.role, o.role = nil, nil, drbd.RoleUnknown, drbd.RoleUnknown
+	for _, end := range []*conn{c, o} {
+		if v != splitBrain && v != unrelated && end.net["rr-conflict"] == "retry-connect" {
+			end.state = drbd.Connecting
+			end.retry(end.option("connect-int", 10, secondUnit))
+			continue
+		}
+		end.standAlone()
+	}
+}
+
+// standAlone ends a connection for good. DRBD 8.4 forgets it.
+func (c *conn) standAlone() {
+	c.generation++
+	c.state = drbd.StandAlone
+	c.res.node.publish()
+	if c.res.is84() {
+		delete(c.res.conns, c.id)
+	}
+	c.res.recount()
+}
+
+func (c *conn) allowsTwo() bool { return c.net["allow-two-primaries"] == "yes" }
+
+// compare judges one volume by the generations of both ends, as
+// drbd_uuid_compare does; disk states then decide between ends of which one
+// is Inconsistent.
+func (p *peerDev) compare() verdict {
+	d, r, o := p.device(), p.remote(), p.other()
+	if d == nil || r == nil || d.md == nil || r.md == nil || o == nil || p.slot() == nil || o.slot() == nil {
+		return noSync
+	}
+	v := compareGenerations(d.md, p.slot(), r.md, o.slot())
+	if (d.state == drbd.Inconsistent) != (r.state == drbd.Inconsistent) {
+		full := v == sourceFull || v == targetFull || v == unrelated
+		v = source
+		if d.state == drbd.Inconsistent {
+			v = target
+		}
+		if full {
+			v = map[verdict]verdict{source: sourceFull, target: targetFull}[v]
+		}
+	}
+	return v
+}
+
+func compareGenerations(a *metadata, aSlot *peerMD, b *metadata, bSlot *peerMD) verdict {
+	switch {
+	case a.Current == drbd.JustCreated && b.Current == drbd.JustCreated:
+		return noSync
+	case a.Current == drbd.JustCreated:
+		return targetFull
+	case b.Current == drbd.JustCreated:
+		return sourceFull
+	case a.Current == b.Current:
+		return compareCrashed(a, b)
+	case a.Current == bSlot.Bitmap:
+		return target
+	case b.Current == aSlot.Bitmap:
+		return source
+	case slices.Contains(b.History, a.Current):
+		return targetFull
+	case slices.Contains(a.History, b.Current):
+		return sourceFull
+	case aSlot.Bitmap != 0 && aSlot.Bitmap == bSlot.Bitmap, related(a, b):
+		return splitBrain
+	}
+	return unrelated
+}
+
+// compareCrashed: with equal generations, the end that crashed while Primary
+// may have written what the other never got.
+func compareCrashed(a, b *metadata) verdict {
+	switch {
+	case a.Crashed:
+		return source
+	case b.Crashed:
+		return target
+	}
+	return noSync
+}
+
+func related(a, b *metadata) bool {
+	return slices.ContainsFunc(a.History, func(u drbd.UUID) bool { return slices.Contains(b.History, u) })
+}
+
+// meet makes one volume of two connected ends what the verdict says.
+func (p *peerDev) meet(v verdict) {
+	d, r, o := p.device(), p.remote(), p.other()
+	if o == nil {
+		return
+	}
+	p.repl, o.repl = drbd.Established, drbd.Established
+	p.suspended, o.suspended = "no", "no"
+	p.disk, o.disk = drbd.DUnknown, drbd.DUnknown
+	if r != nil {
+		p.disk, p.client = r.state, r.client
+	}
+	if d != nil {
+		o.disk, o.client = d.state, d.client
+	}
+	if d == nil || r == nil {
+		return
+	}
+	shareSize(d, r)
+	if d.md == nil || r.md == nil || p.slot() == nil || o.slot() == nil {
+		return
+	}
+	d.md.Crashed, r.md.Crashed = false, false
+	switch v {
+	case source, sourceFull:
+		p.startResync(v == sourceFull)
+	case target, targetFull:
+		o.startResync(v == targetFull)
+	default:
+		agree(d, r)
+		agree(r, d)
+		if d.state != drbd.Inconsistent {
+			p.clearBits()
+			o.clearBits()
+		}
+	}
+}
+
+// agree makes a disk that is as good as an UpToDate one say so.
+func agree(d, with *device) {
+	if with.state == drbd.UpToDate && (d.state == drbd.Consistent || d.state == drbd.Outdated) {
+		d.setState(drbd.UpToDate)
+	}
+}
+
+// shareSize gives a device that has no size yet that of its peer; two disks
+// that never met take the smaller.
+func shareSize(a, b *device) {
+	switch {
+	case a.md == nil && b.size > 0:
+		a.size = b.size
+	case b.md == nil && a.size > 0:
+		b.size = a.size
+	case a.md != nil && b.md != nil && a.size != b.size && (a.fresh() || b.fresh()):
+		size := min(a.size, b.size)
+		a.resize(size)
+		b.resize(size)
+	}
+}
+
+func (d *device) fresh() bool { return d.md.Current == drbd.JustCreated }
+
+// resize sets the size; what is new counts as out of sync nowhere.
+func (d *device) resize(size int64) {
+	d.size = size
+	if d.md == nil {
+		return
+	}
+	for _, s := range d.md.Peers {
+		s.OutOfSync = s.OutOfSync.remove(Extent{Off: size, Len: 1 << 60})
+	}
+	d.md.Size = size
+	d.save()
+}
+
+func (p *peerDev) clearBits() {
+	if s := p.slot(); s != nil {
+		s.OutOfSync = nil
+		if s.Bitmap != 0 {
+			p.device().md.remember(s.Bitmap)
+			s.Bitmap = 0
+		}
+		p.device().save()
+	}
+}

@@ -1,0 +1,148 @@
+package drbdtest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"rvol/drbd"
+)
+
+// A NodeConfig describes a node.
+type NodeConfig struct {
+	Name     string // as uname -n and the .res files have it
+	Version  drbd.Version
+	Disks    Disks                             // nil: an empty Memory
+	ReadFile func(path string) ([]byte, error) // the node's files, for drbdadm -c; nil: none
+}
+
+// A Node is one machine's DRBD: kernel state, tools, disks.
+type Node struct {
+	fabric   *Fabric
+	name     string
+	version  drbd.Version
+	disks    Disks
+	readFile func(string) ([]byte, error)
+
+	on        bool
+	boots     int
+	streams   int // goes up when event streams are ended
+	resources map[string]*resource
+	lkbd      map[drbd.Minor]int64 // /var/lib/drbd: size of the disk when last seen
+	told      []object             // what followers know
+	followers map[*follower]struct{}
+	faults    []*Fault
+	runs      []string
+}
+
+// AddNode adds a node, with power on.
+func (f *Fabric) AddNode(c NodeConfig) *Node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := &Node{
+		fabric: f, name: c.Name, version: c.Version, disks: c.Disks, readFile: c.ReadFile,
+		on: true, resources: map[string]*resource{}, lkbd: map[drbd.Minor]int64{},
+		followers: map[*follower]struct{}{},
+	}
+	if n.disks == nil {
+		n.disks = NewMemory()
+	}
+	if n.readFile == nil {
+		n.readFile = func(path string) ([]byte, error) { return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist) }
+	}
+	f.nodes[c.Name] = n
+	return n
+}
+
+// Name gives the node's name.
+func (n *Node) Name() string { return n.name }
+
+// Version gives what the node has installed.
+func (n *Node) Version() drbd.Version { return n.version }
+
+// SetVersion installs another version. Resources must be down.
+func (n *Node) SetVersion(v drbd.Version) {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	n.version = v
+}
+
+// PowerOff takes the node's power: kernel state is gone, commands and event
+// streams break off, disks keep what was written. Peers notice after their
+// ping timeouts.
+func (n *Node) PowerOff() {
+	f := n.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !n.on {
+		return
+	}
+	n.on = false
+	for _, r := range n.sorted() {
+		for _, d := range r.devs {
+			d.closeDisk()
+		}
+		for _, c := range r.conns {
+			c.generation++
+			c.unlink()
+		}
+	}
+	n.resources = map[string]*resource{}
+	n.told = nil
+	f.watchLinks()
+	f.wake()
+}
+
+// PowerOn boots the node. No resource is up.
+func (n *Node) PowerOn() {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	if !n.on {
+		n.on = true
+		n.boots++
+		n.fabric.wake()
+	}
+}
+
+// Ran gives every command line that was run so far, faults included.
+func (n *Node) Ran() []string {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	return slices.Clone(n.runs)
+}
+
+// sorted gives the resources by name.
+func (n *Node) sorted() []*resource {
+	var all []*resource
+	for _, name := range slices.Sorted(maps.Keys(n.resources)) {
+		all = append(all, n.resources[name])
+	}
+	return all
+}
+
+// device finds a device by its minor.
+func (n *Node) device(m drbd.Minor) *device {
+	for _, r := range n.resources {
+		for _, d := range r.devs {
+			if d.minor == m {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// waiting gives the lock away until something changed, and fails when the
+// node lost its power meanwhile.
+func (n *Node) waiting(ctx context.Context) error {
+	boots := n.boots
+	if err := n.fabric.wait(ctx); err != nil {
+		return err
+	}
+	if !n.on || n.boots != boots {
+		return errNoPower
+	}
+	return nil
+}

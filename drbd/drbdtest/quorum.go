@@ -1,0 +1,119 @@
+package drbdtest
+
+import (
+	"strconv"
+
+	"rvol/drbd"
+)
+
+// Quorum of DRBD 9. Voters are this node's disk and the peers with a bitmap,
+// connected or not. A partition has quorum when enough voters are present
+// and enough of those are UpToDate. With exactly half of an even number of
+// voters, a node that had quorum keeps it while it sees a majority of the
+// diskless peers: the tie-breakers.
+
+// votes counts a device's partition.
+type votes struct {
+	voters, present, upToDate int
+	diskless, disklessSeen    int
+}
+
+func (d *device) votes() votes {
+	var v votes
+	if !d.client && (d.md != nil || d.state != drbd.Diskless) {
+		v.voters++
+		v.present++
+		if d.state == drbd.UpToDate || d.state == drbd.Consistent {
+			v.upToDate++
+		}
+	}
+	for _, c := range d.res.conns {
+		p := c.devs[d.volume]
+		switch {
+		case p == nil:
+		case p.opts["bitmap"] == "no":
+			if c.net["allow-remote-read"] == "no" || p.opts["peer-tiebreaker"] == "no" {
+				continue
+			}
+			v.diskless++
+			if c.state == drbd.Connected {
+				v.disklessSeen++
+			}
+		default:
+			v.voters++
+			if c.state != drbd.Connected {
+				continue
+			}
+			if p.disk != drbd.Diskless && p.disk != drbd.DUnknown {
+				v.present++
+			}
+			if p.disk == drbd.UpToDate || p.disk == drbd.Consistent {
+				v.upToDate++
+			}
+		}
+	}
+	return v
+}
+
+// hasQuorum computes it anew; had is whether it was there before.
+func (d *device) hasQuorum(had bool) bool {
+	need, off := d.res.threshold("quorum", d.votes().voters)
+	if off {
+		return true
+	}
+	v := d.votes()
+	redundancy, none := d.res.threshold("quorum-minimum-redundancy", v.voters)
+	if !none && v.upToDate < redundancy {
+		return false
+	}
+	if v.present >= need {
+		return true
+	}
+	half := v.voters%2 == 0 && v.present*2 == v.voters && v.present == need-1
+	return half && had && v.diskless > 0 && v.disklessSeen*2 > v.diskless
+}
+
+// threshold reads an option; off says that it does not bind.
+func (r *resource) threshold(option string, voters int) (need int, off bool) {
+	switch s := r.opts[option]; s {
+	case "", "off":
+		return 0, true
+	case "majority":
+		return voters/2 + 1, false
+	case "all":
+		return voters, false
+	default:
+		n, _ := strconv.Atoi(s)
+		return n, false
+	}
+}
+
+// recount computes quorum of all devices, here and at the connected peers.
+func (r *resource) recount() {
+	for _, d := range r.devs {
+		d.quorum = r.is84() || d.hasQuorum(d.quorum)
+	}
+}
+
+// frozen says that I/O waits, and for whom: "no" or reasons joined by commas.
+func (r *resource) frozen() string {
+	why := ""
+	if r.paused {
+		why = "user"
+	}
+	if r.opts["on-no-quorum"] != "io-error" {
+		for _, d := range r.devs {
+			if !d.quorum && d.state != drbd.Diskless || !d.quorum && d.client {
+				if why != "" {
+					why += ","
+				}
+				why += "quorum"
+				break
+			}
+		}
+	}
+	if why == "" {
+		return "no"
+	}
+	return why
+}

@@ -1,0 +1,253 @@
+package drbdtest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"rvol/drbd"
+)
+
+const (
+	secondUnit  = time.Second
+	tick        = 100 * time.Millisecond
+	defaultRate = 100 << 20 // bytes per second
+)
+
+// startResync makes this end the source.
+func (p *peerDev) startResync(full bool) {
+	d, r, o := p.device(), p.remote(), p.other()
+	mine, theirs := p.slot(), o.slot()
+	bits := mine.OutOfSync.union(theirs.OutOfSync)
+	if full {
+		bits = extents{}.add(Extent{Len: d.size})
+	}
+	mine.OutOfSync, theirs.OutOfSync = bits, bits
+	p.total, o.total = bits.bytes(), bits.bytes()
+	if mine.Bitmap == 0 || r.fresh() { // a generation of its own, for when this breaks off
+		mine.Bitmap = p.conn.res.node.fabric.newUUID()
+	}
+	r.md.remember(r.md.Current)
+	r.md.Current = mine.Bitmap
+	r.setState(drbd.Inconsistent)
+	d.save()
+	p.disk, o.disk = r.state, d.state
+	if r.syncing() {
+		p.repl, o.repl = drbd.PausedSyncS, drbd.PausedSyncT
+		p.suspended, o.suspended = "peer", "dependency"
+		return
+	}
+	p.runResync()
+}
+
+// syncing says that a device is being written to by a resync.
+func (d *device) syncing() bool {
+	for _, c := range d.res.conns {
+		if p := c.devs[d.volume]; p != nil && p.repl == drbd.SyncTarget {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *peerDev) runResync() {
+	o := p.other()
+	p.repl, o.repl = drbd.SyncSource, drbd.SyncTarget
+	p.suspended, o.suspended = "no", "no"
+	p.step()
+}
+
+// step copies what one tick allows, and asks for the next.
+func (p *peerDev) step() {
+	f, generation := p.conn.res.node.fabric, p.conn.generation
+	f.after(tick, func() {
+		if generation != p.conn.generation || p.repl != drbd.SyncSource {
+			return
+		}
+		if !p.conn.broken() {
+			chunk := p.outOfSync().first(int64(float64(p.rate()) * tick.Seconds()))
+			if !p.copyBlocks(chunk) {
+				return
+			}
+			if p.outOfSync().bytes() == 0 {
+				p.finish()
+				return
+			}
+			p.conn.res.node.publish()
+			p.conn.other.res.node.publish()
+		}
+		p.step()
+	})
+}
+
+// rate is what the options say, in bytes per second.
+func (p *peerDev) rate() int64 {
+	opts := p.opts
+	if d := p.device(); p.conn.res.is84() && d != nil {
+		opts = d.opts
+	}
+	if opts["c-plan-ahead"] == "0" && opts["resync-rate"] != "" {
+		if n, err := parseRate(opts["resync-rate"]); err == nil {
+			return n
+		}
+	}
+	return defaultRate
+}
+
+// parseRate reads a number of KiB, or with a suffix.
+func parseRate(s string) (int64, error) {
+	unit := int64(1 << 10)
+	for suffix, u := range map[string]int64{"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "s": 512} {
+		if t, ok := strings.CutSuffix(s, suffix); ok {
+			s, unit = t, u
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n * unit, err
+}
+
+// copyBlocks gives blocks to the target; false when a disk failed.
+func (p *peerDev) copyBlocks(chunk extents) bool {
+	d, r, o := p.device(), p.remote(), p.other()
+	for _, e := range chunk {
+		if err := transfer(d.disk, r.disk, e); err != nil {
+			if _, ok := err.(sourceError); ok { //nolint:errorlint // made right here, never wrapped
+				d.fail()
+			} else {
+				r.fail()
+			}
+			return false
+		}
+		p.slot().OutOfSync = p.slot().OutOfSync.remove(e)
+		o.slot().OutOfSync = o.slot().OutOfSync.remove(e)
+	}
+	return true
+}
+
+type sourceError struct{ error }
+
+// transfer makes a range of one disk equal to that of another.
+func transfer(from, to Disk, e Extent) error {
+	if err := to.Discard(e.Off, e.Len); err != nil {
+		return err
+	}
+	for _, part := range from.Data(e.Off, e.Len) {
+		start, end := max(part.Off, e.Off), min(part.End(), e.End())
+		buf := make([]byte, end-start)
+		if _, err := from.ReadAt(buf, start); err != nil {
+			return sourceError{err}
+		}
+		if _, err := to.WriteAt(buf, start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish makes the target UpToDate, of the source's generation.
+func (p *peerDev) finish() {
+	d, r, o := p.device(), p.remote(), p.other()
+	d.md.remember(p.slot().Bitmap)
+	r.md.remember(r.md.Current)
+	for _, u := range d.md.History {
+		r.md.remember(u)
+	}
+	r.md.Current = d.md.Current
+	p.clearBits()
+	o.clearBits()
+	p.repl, o.repl = drbd.Established, drbd.Established
+	p.total, o.total = 0, 0
+	r.setState(d.state)
+	r.settlePaused()
+	d.res.recount()
+	r.res.recount()
+	d.res.node.publish()
+	r.res.node.publish()
+}
+
+// settlePaused ends the resyncs that waited for the one that is done: the
+// data is there.
+func (d *device) settlePaused() {
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil || p.repl != drbd.PausedSyncT || p.other() == nil {
+			continue
+		}
+		p.clearBits()
+		p.other().clearBits()
+		for _, end := range []*peerDev{p, p.other()} {
+			end.repl, end.suspended, end.total = drbd.Established, "no", 0
+			end.conn.res.node.publish()
+		}
+	}
+}
+
+// continueResyncs lets a waiting resync run when the one before it broke.
+func (r *resource) continueResyncs() {
+	for _, d := range r.devices() {
+		if d.syncing() {
+			continue
+		}
+		for _, c := range r.connections() {
+			p := c.devs[d.volume]
+			if p != nil && p.repl == drbd.PausedSyncT && p.other() != nil {
+				p.other().runResync()
+				break
+			}
+		}
+	}
+}
+
+// stopResyncs ends what a device without disk cannot go on with.
+func (d *device) stopResyncs() {
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil || p.other() == nil {
+			continue
+		}
+		for _, end := range []*peerDev{p, p.other()} {
+			if end.repl.Resyncing() {
+				end.repl, end.suspended, end.total = drbd.Established, "no", 0
+			}
+		}
+	}
+}
+
+// verify compares one volume with a peer; it takes as long as a resync of
+// all of it.
+func (p *peerDev) verify() {
+	o := p.other()
+	p.repl, o.repl = drbd.VerifyS, drbd.VerifyT
+	f, generation := p.conn.res.node.fabric, p.conn.generation
+	took := time.Duration(float64(p.device().size) / float64(p.rate()) * float64(time.Second))
+	f.after(took, func() {
+		if generation != p.conn.generation || p.repl != drbd.VerifyS {
+			return
+		}
+		p.repl, o.repl = drbd.Established, drbd.Established
+		for _, e := range differences(p.device().disk, p.remote().disk, p.device().size) {
+			p.slot().OutOfSync = p.slot().OutOfSync.add(e)
+			o.slot().OutOfSync = o.slot().OutOfSync.add(e)
+		}
+		p.device().save()
+		p.remote().save()
+		p.conn.res.node.publish()
+		o.conn.res.node.publish()
+	})
+}
+
+// differences lists the blocks in which two disks differ.
+func differences(a, b Disk, size int64) extents {
+	var found extents
+	one, two := make([]byte, pageSize), make([]byte, pageSize)
+	for _, e := range extents(a.Data(0, size)).union(b.Data(0, size)) {
+		for at := blocks(e); at.Len > 0; at.Off, at.Len = at.Off+pageSize, at.Len-pageSize {
+			_, errA := a.ReadAt(one, at.Off)
+			_, errB := b.ReadAt(two, at.Off)
+			if errA == nil && errB == nil && string(one) != string(two) {
+				found = found.add(Extent{Off: at.Off, Len: pageSize})
+			}
+		}
+	}
+	return found
+}

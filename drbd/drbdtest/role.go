@@ -1,0 +1,199 @@
+package drbdtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"rvol/drbd"
+)
+
+// force says how a promotion treats what stands against it.
+type force bool
+
+const (
+	gently   force = false
+	forcibly force = true
+)
+
+// setRole is primary and secondary, of a resource or a minor.
+func (n *Node) setRole(ctx context.Context, verb string, a arguments) error {
+	if err := a.only(verb, "force"); err != nil {
+		return err
+	}
+	var r *resource
+	var object any = a.word(0)
+	if n.version.Is84() {
+		minor := drbd.Minor(a.number(0))
+		d := n.device(minor)
+		if d == nil {
+			return unknownMinor(minor)
+		}
+		r, object = d.res, minor
+	} else if r = n.resources[a.word(0)]; r == nil {
+		return unknownResource(a.word(0))
+	}
+	if verb == "secondary" {
+		return r.demote(object)
+	}
+	return r.promote(ctx, object, force(a.options["force"] == "yes"))
+}
+
+// promote asks every peer, and so waits for one that is gone and not known
+// to be.
+func (r *resource) promote(ctx context.Context, object any, f force) error {
+	for r.role == drbd.Secondary && r.unsettled() {
+		if err := r.node.waiting(ctx); err != nil {
+			return err
+		}
+		if r.node.resources[r.name] != r {
+			return unknownResource(r.name)
+		}
+	}
+	if r.role == drbd.Primary {
+		return nil
+	}
+	if err := r.promotable(object, f); err != nil {
+		return err
+	}
+	initial := false
+	for _, d := range r.devices() {
+		if f && d.state == drbd.Inconsistent {
+			initial = true
+			d.setState(drbd.UpToDate)
+		}
+		if d.state == drbd.Consistent || f && d.state == drbd.Outdated {
+			d.setState(drbd.UpToDate)
+		}
+	}
+	r.setRoleTo(drbd.Primary)
+	for _, d := range r.devices() {
+		if d.md != nil && (initial || d.missesPeer()) && d.state == drbd.UpToDate {
+			d.rotate()
+		}
+	}
+	r.confirm()
+	if initial {
+		r.feedPeers()
+	}
+	return nil
+}
+
+// unsettled says that a peer does not answer and is not known to be gone.
+func (r *resource) unsettled() bool {
+	for _, c := range r.conns {
+		if c.state == drbd.Connected && c.broken() {
+			return true
+		}
+	}
+	return false
+}
+
+// promotable is what stands against a promotion.
+func (r *resource) promotable(object any, f force) error {
+	for _, c := range r.conns {
+		if c.state == drbd.Connected && c.role == drbd.Primary && !c.allowsTwo() {
+			return changed(object, 11, -1, "Multiple primaries not allowed by config")
+		}
+	}
+	for _, d := range r.devices() {
+		if !d.quorum && f == gently {
+			v := d.votes()
+			need, _ := r.threshold("quorum", v.voters)
+			return changed(object, 11, -25, fmt.Sprintf("No quorum\nadditional info from kernel:\n%d of %d nodes visible, need %d for quorum",
+				v.present, v.voters, need))
+		}
+		good := d.state == drbd.UpToDate || d.state == drbd.Consistent && d.quorum || d.data() != nil ||
+			f == forcibly && (d.state == drbd.Inconsistent || d.state == drbd.Outdated)
+		if !good {
+			return changed(object, 17, -2, "Need access to UpToDate data")
+		}
+	}
+	return nil
+}
+
+// missesPeer says that a diskful peer is away.
+func (d *device) missesPeer() bool {
+	for _, c := range d.res.conns {
+		p := c.devs[d.volume]
+		if p != nil && p.slot() != nil && p.slot().Bitmap == 0 && !d.inSyncWith(c.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// setRoleTo changes the role and tells the peers.
+func (r *resource) setRoleTo(role drbd.Role) {
+	r.role = role
+	for _, d := range r.devs {
+		if d.md != nil {
+			d.md.Primary = role == drbd.Primary
+			if role == drbd.Secondary {
+				d.md.Hot = nil
+			}
+			d.save()
+		}
+	}
+	for _, c := range r.conns {
+		if c.other != nil {
+			c.other.role = role
+			c.other.res.node.publish()
+		}
+	}
+}
+
+// confirm lets peers know that their data is that of the new Primary.
+func (r *resource) confirm() {
+	for _, c := range r.conns {
+		for _, p := range c.devs {
+			if o := p.remote(); o != nil && o.state == drbd.Consistent && p.device() != nil && p.device().state == drbd.UpToDate {
+				o.setState(drbd.UpToDate)
+				o.res.node.publish()
+			}
+		}
+	}
+}
+
+// feedPeers begins the first full resync after a forced promotion.
+func (r *resource) feedPeers() {
+	for _, c := range r.connections() {
+		for _, p := range c.devices() {
+			if o := p.remote(); o != nil && o.state == drbd.Inconsistent && p.slot() != nil && p.repl == drbd.Established {
+				p.startResync(true)
+				o.res.node.publish()
+			}
+		}
+	}
+}
+
+func (r *resource) demote(object any) error {
+	if r.role != drbd.Primary {
+		return nil
+	}
+	if who := r.openers(); len(who) > 0 {
+		return changed(object, 11, -12, heldOpen(r, who))
+	}
+	r.setRoleTo(drbd.Secondary)
+	return nil
+}
+
+// openers lists who has devices open, as the kernel of DRBD 9 prints it.
+func (r *resource) openers() []string {
+	var who []string
+	for _, d := range r.devices() {
+		for _, o := range d.openers {
+			who = append(who, fmt.Sprintf("drbd%d opened by %s (pid %d) at %s",
+				d.minor, o.process, o.pid, o.at.Format("2006-01-02 15:04:05.000")))
+		}
+	}
+	return who
+}
+
+func heldOpen(r *resource, who []string) string {
+	text := "Device is held open by someone"
+	if !r.is84() {
+		text += "\nadditional info from kernel:\n" + strings.Join(who, "\n")
+	}
+	return text
+}
