@@ -5,18 +5,11 @@ import "rvol/drbd"
 // backing finds the volume of a device, or says what it takes to have it: a
 // step, or why there is none to take.
 func (p *planner) backing(b Backing) (LV, Step, *Refusal) {
-	o := p.in.Observed
-	switch {
-	case o.NoLVM != "":
-		return LV{}, nil, refuse(NoTool, "LVM cannot be used: %s", o.NoLVM)
-	case o.LVMError != "":
-		return LV{}, nil, refuse(Other, "LVM is not completely known: %s", o.LVMError)
+	vg, why := p.group(b.VG, b.VGUUID)
+	if why != nil {
+		return LV{}, nil, why
 	}
-	vg, ok := o.vg(b.VGUUID)
-	if !ok {
-		return LV{}, nil, refuse(Other, "volume group %s (UUID %s) is not there: is its disk missing?", b.VG, b.VGUUID)
-	}
-	lv, found := o.lv(b.VGUUID, func(v LV) bool {
+	lv, found := p.in.Observed.lv(b.VGUUID, func(v LV) bool {
 		return v.Reservation == b.Reservation && v.Cluster == p.in.Desired.Cluster
 	})
 	if !found {
@@ -38,6 +31,25 @@ func (p *planner) backing(b Backing) (LV, Step, *Refusal) {
 		return LV{}, nil, refuseForGood(Other, "LV %s/%s has %d bytes, %d are needed", lv.VG, lv.Name, lv.Size, b.Size)
 	}
 	return lv, nil, nil
+}
+
+// group finds a volume group about which all is known, as it is now.
+func (p *planner) group(name, uuid string) (VG, *Refusal) {
+	o := p.in.Observed
+	vg, there := o.vg(uuid)
+	switch {
+	case o.NoLVM != "":
+		return VG{}, refuse(NoTool, "LVM cannot be used: %s", o.NoLVM)
+	case o.LVMError != "":
+		return VG{}, refuse(Other, "LVM is not completely known: %s", o.LVMError)
+	case !there:
+		return VG{}, refuse(Other, "volume group %s (UUID %s) is not there: is its disk missing?", name, uuid)
+	case vg.Stale != "":
+		return VG{}, refuse(Other, "volume group %s is not known as it is now: %s", name, vg.Stale)
+	case vg.Name != name:
+		return VG{}, refuseForGood(Foreign, "volume group %s (UUID %s) is named %s now", name, uuid, vg.Name)
+	}
+	return vg, nil
 }
 
 // create says whether a volume that is not there may be made.

@@ -22,19 +22,20 @@ type Observed struct {
 	// Metadata is what is known of DRBD's metadata, by LV UUID. A volume
 	// that is not here was not looked at.
 	Metadata map[string]Metadata
-	// Links are the symlinks under /dev/rvol that exist, by name.
+	// Links are the symlinks to DRBD devices, by name below /dev.
 	Links map[string]string
 }
 
 // A VG is a volume group.
 type VG struct {
-	Name, UUID    string
-	ExtentSize    int64 // bytes
-	Extents       int64
-	FreeExtents   int64
-	ForeignExtent int64 // extents that LVs of others take
-	Partial       bool
-	ThinPools     []ThinPool
+	Name, UUID     string
+	ExtentSize     int64 // bytes
+	Extents        int64
+	FreeExtents    int64
+	ForeignExtents int64 // taken by LVs of others
+	Partial        bool
+	Stale          string // why this is not how it is now; empty: it is
+	ThinPools      []ThinPool
 }
 
 // A ThinPool is a thin pool of a VG.

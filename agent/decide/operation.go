@@ -155,7 +155,7 @@ func (p *planner) createVG(op Operation) {
 		p.add(Finish{Result{ID: op.ID, Succeeded: true, Interrupted: true, Text: "was interrupted; the volume group is there"}})
 		return
 	}
-	p.add(MakeVG{Operation: op.ID, Cluster: p.in.Desired.Cluster, CreateVG: *op.CreateVG, VGExists: i >= 0, Interrupted: fact.Started})
+	p.add(MakeVG{Operation: op.ID, CreateVG: *op.CreateVG, Interrupted: fact.Started})
 }
 
 // A Look is metadata to be read before Next can tell what to do.

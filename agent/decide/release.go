@@ -86,17 +86,11 @@ func (p *planner) released(rel Release) (lv LV, gone bool, why *Refusal) {
 	if rel.LV == "" {
 		return LV{}, true, nil // diskless
 	}
-	o := p.in.Observed
-	switch _, there := o.vg(rel.VGUUID); {
-	case o.NoLVM != "":
-		return LV{}, false, refuse(NoTool, "LVM cannot be used: %s", o.NoLVM)
-	case o.LVMError != "":
-		return LV{}, false, refuse(Other, "LVM is not completely known: %s", o.LVMError)
-	case !there:
-		return LV{}, false, refuse(Other, "volume group %s (UUID %s) is not there: nobody can tell whether LV %s is gone", rel.VG, rel.VGUUID, rel.LV)
+	if _, why := p.group(rel.VG, rel.VGUUID); why != nil {
+		return LV{}, false, why
 	}
 	uuid := first(rel.LVUUID, p.in.Facts.Backings[rel.Reservation].LVUUID)
-	lv, found := o.lv(rel.VGUUID, func(v LV) bool {
+	lv, found := p.in.Observed.lv(rel.VGUUID, func(v LV) bool {
 		return v.Reservation == rel.Reservation && v.Cluster == p.in.Desired.Cluster || uuid != "" && v.UUID == uuid
 	})
 	switch {

@@ -181,9 +181,7 @@ func (p *planner) bringUp(r Resource, want string) {
 		p.add(WriteFile{Target: r.target(alone), Text: want})
 	}
 	p.add(Up{r.target(alone)})
-	for _, d := range r.Devices {
-		p.add(Link{Name: linkName(r.Volume, d.Number), To: devicePath(d.Minor)})
-	}
+	p.link(r)
 }
 
 // adjust makes the kernel agree with the order. True: it does not yet.
@@ -284,9 +282,10 @@ func (p *planner) justCreated(d Device, lv LV, dev drbd.Device) bool {
 // link makes the symlinks that are missing.
 func (p *planner) link(r Resource) {
 	for _, d := range r.Devices {
-		name, to := linkName(r.Volume, d.Number), devicePath(d.Minor)
-		if p.in.Observed.Links[name] != to {
-			p.add(Link{Name: name, To: to})
+		for _, name := range LinkNames(r, d) {
+			if to := devicePath(d.Minor); p.in.Observed.Links[name] != to {
+				p.add(Link{Name: name, To: to})
+			}
 		}
 	}
 }
@@ -305,10 +304,12 @@ func (p *planner) unlinkAll() {
 
 func devicePath(m drbd.Minor) string { return fmt.Sprintf("/dev/drbd%d", m) }
 
-// linkName is the name below /dev/rvol: the volume's for device 0.
-func linkName(volume string, number int) string {
-	if number == 0 {
-		return volume
+// LinkNames are the symlinks to a device, below /dev: our own, which is the
+// volume's name for device 0, and the one that udev makes where it can.
+func LinkNames(r Resource, d Device) []string {
+	own := "rvol/" + r.Volume
+	if d.Number != 0 {
+		own = fmt.Sprintf("rvol/%s.%d", r.Volume, d.Number)
 	}
-	return fmt.Sprintf("%s.%d", volume, number)
+	return []string{own, fmt.Sprintf("drbd/by-res/%s/%d", r.Name, d.Number)}
 }

@@ -77,7 +77,7 @@ type (
 		Reservation string
 		LV          LV
 	}
-	// Link makes a symlink below /dev.
+	// Link makes a symlink. Name is below /dev, as in "rvol/db-1".
 	Link struct{ Name, To string }
 	// Unlink removes a symlink below /dev.
 	Unlink struct{ Name string }
@@ -91,10 +91,8 @@ type (
 	// MakeVG runs an operation: a volume group, and perhaps a thin pool.
 	MakeVG struct {
 		Operation   string
-		Cluster     string
 		CreateVG    CreateVG
-		VGExists    bool // made by an earlier, interrupted run
-		Interrupted bool
+		Interrupted bool // by a crash, in an earlier run
 	}
 	// Finish writes down how an operation ended.
 	Finish struct{ Result Result }

@@ -1,0 +1,340 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"rvol/agent/decide"
+	"rvol/agent/observe"
+	"rvol/agent/storage"
+	"rvol/lvm"
+)
+
+// Config is what an Engine works with.
+type Config struct {
+	Log     *slog.Logger
+	Root    string // where /etc and /dev are; "/" on a real machine
+	Journal *Journal
+	LVM     *observe.LVM
+	DRBD    *observe.DRBD
+	Tool    *lvm.Tool
+	Locks   *storage.Locks
+	Changed func() // what States tells has changed
+	// Hook is called after every step; an error ends Run there and then, as
+	// a crash would. Nil: none.
+	Hook func(point string) error
+}
+
+// An Engine brings the machine nearer to the order, each resource by itself.
+type Engine struct {
+	Config
+	poke chan struct{} // some key is dirty
+
+	mu      sync.Mutex
+	order   decide.Desired
+	ordered bool
+	facts   struct { // of this process alone
+		confirmed bool
+		applied   map[string]string
+	}
+	keys  map[string]*key
+	links map[string]string // by name below /dev
+}
+
+// key is one thing that is worked on by itself: a resource or an operation.
+type key struct {
+	dirty   bool
+	running bool
+	tries   int       // failures in a row
+	rounds  int       // in a row that had something to do
+	after   time.Time // not before
+	plan    decide.Plan
+	failed  *decide.Refusal // of the last step
+	doing   string          // the step that runs
+}
+
+// NewEngine makes an Engine without an order.
+func NewEngine(c Config) *Engine {
+	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
+	e.facts.applied = map[string]string{}
+	return e
+}
+
+// Order puts an order in force. confirmed: a coordinator said so since this
+// process started.
+func (e *Engine) Order(d decide.Desired, confirmed bool) {
+	e.mu.Lock()
+	e.order, e.ordered, e.facts.confirmed = d, true, confirmed
+	wanted := map[string]bool{}
+	for _, name := range d.Keys() {
+		wanted[name] = true
+		k := e.key(name)
+		k.dirty, k.tries, k.after = true, 0, time.Time{}
+	}
+	maps.DeleteFunc(e.keys, func(name string, k *key) bool { return !wanted[name] && !k.running })
+	e.mu.Unlock()
+	e.LVM.Serve(d)
+	e.wake()
+	e.Changed()
+}
+
+func (e *Engine) key(name string) *key {
+	k, ok := e.keys[name]
+	if !ok {
+		k = &key{}
+		e.keys[name] = k
+	}
+	return k
+}
+
+// Poke says that something about these keys may have changed, or about any.
+func (e *Engine) Poke(names ...string) {
+	e.mu.Lock()
+	if len(names) == 0 {
+		names = slices.Collect(maps.Keys(e.keys))
+	}
+	for _, name := range names {
+		if k, ok := e.keys[name]; ok {
+			k.dirty = true
+		}
+	}
+	e.mu.Unlock()
+	e.wake()
+}
+
+func (e *Engine) wake() {
+	select {
+	case e.poke <- struct{}{}:
+	default:
+	}
+}
+
+// everything is looked at again this often, should an event have been missed.
+const everything = time.Minute
+
+// Run works until ctx ends or the hook says so. It returns when no step runs
+// any more.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer cancel(nil)
+	e.readLinks()
+	tick := time.NewTicker(everything)
+	defer tick.Stop()
+	for {
+		timer := time.NewTimer(e.start(ctx, &workers, cancel))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return crash(ctx)
+		case <-tick.C:
+			e.readLinks()
+			e.Poke()
+		case <-e.poke:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// crash is what the hook said; nil when Run was ended from outside.
+func crash(ctx context.Context) error {
+	if err := context.Cause(ctx); err != ctx.Err() { //nolint:errorlint // the cause itself is compared
+		return err
+	}
+	return nil
+}
+
+// start begins the work on all keys whose turn it is, and tells how long it is
+// until the next one's.
+func (e *Engine) start(ctx context.Context, workers *sync.WaitGroup, crash context.CancelCauseFunc) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := everything
+	if !e.ordered {
+		return next
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.keys)) {
+		k := e.keys[name]
+		if k.running || !k.dirty {
+			continue
+		}
+		if wait := time.Until(k.after); wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		k.dirty, k.running = false, true
+		workers.Go(func() {
+			if err := e.work(ctx, name); err != nil {
+				crash(err)
+			}
+		})
+	}
+	return next
+}
+
+// Retries of one key wait from retryMin, doubling, to retryMax.
+const (
+	retryMin = 500 * time.Millisecond
+	retryMax = 30 * time.Second
+)
+
+// work does one round for one key, and notes how it went. Its error is the
+// hook's.
+func (e *Engine) work(ctx context.Context, name string) error {
+	plan, again, failed, crash := e.round(ctx, name)
+	e.mu.Lock()
+	k := e.key(name)
+	changed := !samePlan(k.plan, plan) || !sameRefusal(k.failed, failed) || k.doing != ""
+	k.plan, k.failed, k.doing, k.running = plan, failed, "", false
+	k.settle(failed != nil || refused(plan), again)
+	e.mu.Unlock()
+	if ctx.Err() == nil {
+		e.wake()
+		if changed {
+			e.Changed()
+		}
+	}
+	return crash
+}
+
+// settle says when it is the key's turn again.
+func (k *key) settle(failed, again bool) {
+	k.after = time.Time{}
+	switch {
+	case failed:
+		k.after = time.Now().Add(min(retryMax, retryMin<<min(k.tries, 10)))
+		k.tries++
+		k.dirty = true
+	case again:
+		k.tries, k.dirty = 0, true
+		if k.rounds++; k.rounds > manyRounds {
+			k.after = time.Now().Add(retryMin)
+		}
+	default:
+		k.tries, k.rounds = 0, 0
+	}
+}
+
+// manyRounds in a row mean that steps succeed and change nothing.
+const manyRounds = 20
+
+func refused(p decide.Plan) bool {
+	return slices.ContainsFunc(p.States, func(s decide.ReplicaState) bool { return s.Error != "" })
+}
+
+// round looks, decides, and carries out the steps. again: there may be more
+// to do at once.
+func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, again bool, failed *decide.Refusal, crash error) {
+	in := e.input(name)
+	plan = decide.Next(in, name)
+	if len(plan.Steps) == 0 && len(decide.Looks(in, name)) == 0 && !e.releasing(in, name) {
+		return plan, false, nil, nil
+	}
+	// Something is to be done: on fresh knowledge only.
+	in, failed = e.fresh(ctx, name)
+	if failed != nil {
+		return plan, false, failed, nil
+	}
+	plan = decide.Next(in, name)
+	for _, step := range plan.Steps {
+		if ctx.Err() != nil {
+			return plan, false, nil, nil
+		}
+		e.doing(name, step)
+		start := time.Now()
+		err := e.do(ctx, in, step)
+		e.Log.InfoContext(ctx, "step", "resource", name, "step", step.String(), "took", time.Since(start), "err", err)
+		if err == nil {
+			err = e.reached("step: " + step.String())
+		}
+		if crash, ok := errors.AsType[*CrashError](err); ok {
+			return plan, false, nil, crash
+		}
+		if err != nil {
+			return plan, false, explain(step, err), nil
+		}
+	}
+	return plan, len(plan.Steps) > 0, nil, nil
+}
+
+// reached calls the hook.
+func (e *Engine) reached(point string) error {
+	if e.Hook == nil {
+		return nil
+	}
+	if err := e.Hook(point); err != nil {
+		return &CrashError{Err: err}
+	}
+	return nil
+}
+
+// releasing: what is to be proven gone must be looked for now.
+func (e *Engine) releasing(in decide.Input, name string) bool {
+	e.mu.Lock()
+	proven := e.key(name).plan.Released
+	e.mu.Unlock()
+	for _, r := range in.Desired.Releases {
+		if r.Resource == name && !slices.Contains(proven, r.Reservation) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) doing(name string, step decide.Step) {
+	e.mu.Lock()
+	e.key(name).doing = step.String()
+	e.mu.Unlock()
+	e.Changed()
+}
+
+// States is how far every replica has come, and which reservations are proven
+// gone.
+func (e *Engine) States() (states []decide.ReplicaState, released []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range sortedKeys(e.keys) {
+		k := e.keys[name]
+		released = append(released, k.plan.Released...)
+		for _, s := range k.plan.States {
+			if k.doing != "" {
+				s.Step = k.doing
+			}
+			if k.failed != nil {
+				s.Refuse(k.failed)
+			}
+			states = append(states, s)
+		}
+	}
+	return states, released
+}
+
+// Idle says that no key is being worked on or waits for its turn.
+func (e *Engine) Idle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range e.keys {
+		if k.running || k.dirty {
+			return false
+		}
+	}
+	return true
+}
+
+func sameRefusal(a, b *decide.Refusal) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+func samePlan(a, b decide.Plan) bool {
+	return slices.Equal(a.Released, b.Released) && slices.EqualFunc(a.States, b.States, func(x, y decide.ReplicaState) bool {
+		return fmt.Sprint(x) == fmt.Sprint(y)
+	})
+}
