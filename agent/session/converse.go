@@ -1,0 +1,205 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"rvol/agent/decide"
+	agentv1 "rvol/proto/agent/v1"
+)
+
+type stream = grpc.BidiStreamingClient[agentv1.FromAgent, agentv1.ToAgent]
+
+// Times of a conversation.
+const (
+	debounce    = 100 * time.Millisecond // of reports
+	resendAfter = 15 * time.Second       // of results that nobody acknowledged
+	sendTime    = 10 * time.Second       // for one message to be taken
+)
+
+// A conversation is what is remembered during one stream.
+type conversation struct {
+	*Session
+	stream   stream
+	sequence uint64
+	sent     *agentv1.Report      // newest section of each kind
+	results  map[string]time.Time // when sent
+	full     bool                 // a full report is due
+}
+
+// converse sends reports, results and heartbeats, and takes orders.
+func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, st stream, beat time.Duration) error {
+	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, full: true}
+	in := make(chan *agentv1.ToAgent)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cancel(c.receive(ctx, in))
+	}()
+	defer func() { cancel(nil); <-ended }()
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	ready, soon := s.Ready, (<-chan time.Time)(nil)
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case m := <-in:
+			var report bool
+			if report, err = c.take(ctx, m); report && soon == nil && ready == nil {
+				soon = time.After(debounce)
+			}
+		case <-ready:
+			ready, soon = nil, time.After(0)
+		case <-s.changed:
+			if soon == nil && ready == nil {
+				soon = time.After(debounce)
+			}
+		case <-soon:
+			soon = nil
+			err = c.report(ctx, cancel)
+		case <-tick.C:
+			err = c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
+			if err == nil {
+				err = c.sendResults(cancel)
+			}
+		}
+		if err != nil {
+			return causeOf(ctx, err)
+		}
+	}
+}
+
+// receive hands messages over until the stream breaks.
+func (c *conversation) receive(ctx context.Context, in chan<- *agentv1.ToAgent) error {
+	for {
+		m, err := c.stream.Recv()
+		if err != nil {
+			return fmt.Errorf("session broke: %w", err)
+		}
+		select {
+		case in <- m:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// take acts on one message. report: something is to be said.
+func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) (report bool, err error) {
+	switch m := m.Message.(type) {
+	case *agentv1.ToAgent_Desired:
+		return true, c.order(ctx, m.Desired)
+	case *agentv1.ToAgent_ReportRequest:
+		c.full = true
+		return true, nil
+	case *agentv1.ToAgent_ResultAck:
+		return false, c.Acked(m.ResultAck.Id)
+	case *agentv1.ToAgent_NotLeader:
+		c.learn(m.NotLeader)
+		return false, &notLeader{m.NotLeader.Leader}
+	case *agentv1.ToAgent_Welcome:
+		return false, fmt.Errorf("%w: second welcome", errProtocol)
+	}
+	return false, nil // from a younger coordinator
+}
+
+// order puts an order in force. One that is refused changes nothing: what was
+// accepted before stands in every report.
+func (c *conversation) order(ctx context.Context, m *agentv1.Desired) error {
+	d, err := desiredIn(m)
+	if err == nil {
+		err = c.Accept(d)
+	}
+	if fatal, ok := errors.AsType[*FatalError](err); ok {
+		return fatal
+	}
+	if err != nil {
+		c.Log.WarnContext(ctx, "order not accepted", "rev", d.Order.String(), "err", err)
+		return nil
+	}
+	c.Log.InfoContext(ctx, "order accepted", "rev", d.Order.String())
+	return nil
+}
+
+// report sends what has changed since the last one of this session.
+func (c *conversation) report(ctx context.Context, cancel context.CancelCauseFunc) error {
+	if err := c.sendResults(cancel); err != nil {
+		return err
+	}
+	now := reportOut(c.Report())
+	out := now
+	if !c.full {
+		out = changes(c.sent, now)
+	}
+	if out == nil {
+		return nil
+	}
+	c.sequence++
+	out.Full, out.Sequence = c.full, c.sequence
+	if err := c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Report{Report: out}}); err != nil {
+		return err
+	}
+	c.Log.DebugContext(ctx, "reported", "rev", out.Sequence)
+	c.sent, c.full = now, false
+	return nil
+}
+
+// changes keeps the sections that differ; nil: none does.
+func changes(was, now *agentv1.Report) *agentv1.Report {
+	out := &agentv1.Report{Accepted: now.Accepted}
+	some := !proto.Equal(was.Accepted, now.Accepted)
+	if !proto.Equal(was.Storage, now.Storage) {
+		out.Storage, some = now.Storage, true
+	}
+	if !proto.Equal(was.Resources, now.Resources) {
+		out.Resources, some = now.Resources, true
+	}
+	if !proto.Equal(was.Replicas, now.Replicas) {
+		out.Replicas, some = now.Replicas, true
+	}
+	if !proto.Equal(was.Conditions, now.Conditions) {
+		out.Conditions, some = now.Conditions, true
+	}
+	if !proto.Equal(was.Capabilities, now.Capabilities) {
+		out.Capabilities, some = now.Capabilities, true
+	}
+	if !proto.Equal(was.Addresses, now.Addresses) {
+		out.Addresses, some = now.Addresses, true
+	}
+	if !some {
+		return nil
+	}
+	return out
+}
+
+// sendResults sends what is not acknowledged, and again after a while.
+func (c *conversation) sendResults(cancel context.CancelCauseFunc) error {
+	for _, r := range c.Results() {
+		if at, sent := c.results[r.ID]; sent && time.Since(at) < resendAfter {
+			continue
+		}
+		if err := c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: resultOut(r)}}); err != nil {
+			return err
+		}
+		c.results[r.ID] = time.Now()
+	}
+	return nil
+}
+
+// send gives up on a coordinator that takes nothing any more.
+func (c *conversation) send(cancel context.CancelCauseFunc, m *agentv1.FromAgent) error {
+	stuck := time.AfterFunc(sendTime, func() { cancel(errors.New("coordinator takes no messages")) })
+	defer stuck.Stop()
+	return c.stream.Send(m)
+}
+
+func resultOut(r decide.Result) *agentv1.OperationResult {
+	return &agentv1.OperationResult{Id: r.ID, Succeeded: r.Succeeded, Text: r.Text, Interrupted: r.Interrupted}
+}
