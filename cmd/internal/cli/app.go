@@ -53,7 +53,6 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.env.Stdout)
 	root.SetErr(a.env.Stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", err) })
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
 
 	f, g := root.PersistentFlags(), &a.flags
 	f.StringVarP(&g.output, "output", "o", "table", "`FORM` of the answer: table, wide, json, yaml or name")
@@ -64,7 +63,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&g.requestID, "request-id", "", "`NAME` of this request; to repeat one whose outcome is not known, repeat its name")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "print results only: no progress, no hints")
 	complete(root, "output", fixed(formats...))
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.flags.check() }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return errors.Join(a.flags.check(), missing(c)) }
 	return root
 }
 
@@ -114,11 +113,11 @@ func (a *app) group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 func unknownVerb(cmd *cobra.Command, word string) error {
 	var known []string
 	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
+		if c.IsAvailableCommand() && c.Name() != "help" {
 			known = append(known, c.Name())
 		}
 	}
-	err := usage("%s: unknown command", strings.TrimPrefix(cmd.CommandPath()+" "+word, "rvol "))
+	err := usage("%s: unknown command", strings.TrimSpace(verb(cmd)+" "+word))
 	if near := nearest(word, known); near != "" {
 		err.next = fmt.Sprintf("Did you mean `%s %s`?", cmd.CommandPath(), near)
 	} else {
@@ -127,10 +126,15 @@ func unknownVerb(cmd *cobra.Command, word string) error {
 	return err
 }
 
-// args checks that the positional arguments are those that a command's usage line names in capitals.
+// verb is the path of a command without the program's name.
+func verb(cmd *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "rvol"), " ")
+}
+
+// args checks that the positional arguments are those that a command's usage line names; one in brackets may be missing.
 func args(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, given []string) error {
-		if len(given) < len(names) {
+		if len(given) < len(names) && !strings.HasPrefix(names[len(given)], "[") {
 			return usage("%s is missing", names[len(given)])
 		}
 		if len(given) > len(names) {

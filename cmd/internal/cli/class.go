@@ -70,6 +70,9 @@ without loss of data. Together they decide how many copies there are: FTT + GMDR
 		Example:           "  rvol class create r2 --ftt 1 --gmdr 0 --type LVMThin --vg vg0 --thin-pool tp0\n  rvol class create fast3 --ftt 1 --gmdr 1 --pool fast",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
+			if err := policy.check(c); err != nil {
+				return err
+			}
 			f := c.Flags()
 			if !f.Changed("replication") && !f.Changed("ftt") && !f.Changed("gmdr") {
 				return usage("class %s: say what its volumes outlive, with --ftt and --gmdr", args[0])
@@ -114,6 +117,9 @@ zones, volume access, node selector, networks.`,
 		ValidArgsFunction: a.completeEach("class"),
 		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
 			if err := someFlag(c); err != nil {
+				return err
+			}
+			if err := policy.check(c); err != nil {
 				return err
 			}
 			r := policy.set(c)

@@ -56,13 +56,18 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 	}
 	until := time.NewTimer(election)
 	defer until.Stop()
+	var before []miss
 	for {
 		misses, err := c.round(ctx, order, func(conn grpc.ClientConnInterface, more ...grpc.CallOption) error {
 			return conn.Invoke(ctx, method, in, out, append(opts, more...)...)
 		})
-		if misses == nil {
+		switch {
+		case misses == nil && before != nil && status.Code(err) == codes.DeadlineExceeded:
+			return unavailable(before) // says more than that the time is over
+		case misses == nil:
 			return err
 		}
+		before = misses
 		if !anyThere(misses) || !c.pause(ctx, until.C) {
 			return unavailable(misses)
 		}
@@ -191,7 +196,7 @@ func anyThere(misses []miss) bool {
 // why shortens what gRPC says of a connection that could not be made.
 func why(err error) string {
 	text := status.Convert(err).Message()
-	for _, noise := range []string{"connection error: desc = ", "transport: "} {
+	for _, noise := range []string{"connection error: desc = ", "transport: ", "Error while dialing: "} {
 		text = strings.TrimPrefix(strings.Trim(text, `"`), noise)
 	}
 	return strings.Trim(strings.ReplaceAll(text, `\"`, `"`), `"`)

@@ -120,7 +120,7 @@ func (a *app) clusterMembers() *cobra.Command {
 func (a *app) clusterTransfer() *cobra.Command {
 	return &cobra.Command{
 		Use: "transfer-leadership [MEMBER]", Short: "Let another coordinator lead",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              args("[MEMBER]"),
 		ValidArgsFunction: a.completeEach("member"),
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			r := &adminv1.TransferLeadershipRequest{To: strings.Join(args, "")}

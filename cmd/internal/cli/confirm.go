@@ -37,7 +37,7 @@ func (c *consent) ask(cmd *cobra.Command, name, does string) error {
 		if cmd.Flags().Lookup("yes") == nil {
 			flag = "--yes-i-mean " + name
 		}
-		f := usage("%s %s %s", cmd.CommandPath(), name, does)
+		f := usage("%s %s: this %s", verb(cmd), name, does)
 		f.next = fmt.Sprintf("If that is meant, add %s.", flag)
 		return f
 	}

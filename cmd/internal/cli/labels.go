@@ -41,16 +41,37 @@ func someFlag(c *cobra.Command) error {
 	some := false
 	c.Flags().Visit(func(f *pflag.Flag) { some = some || c.InheritedFlags().Lookup(f.Name) == nil })
 	if !some {
-		return usage("%s: nothing to change is given", c.CommandPath())
+		return usage("%s: nothing to change is given", verb(c))
 	}
 	return nil
 }
 
-// need marks flags without which a command makes no sense.
+// need marks flags without which a command makes no sense; completion offers them first.
 func need(c *cobra.Command, flags ...string) {
 	for _, f := range flags {
 		if err := c.MarkFlagRequired(f); err != nil {
 			panic(err) // the flag was defined a few lines before
 		}
 	}
+}
+
+// missing refuses a command that lacks a flag it needs, in our words and with our exit status.
+func missing(c *cobra.Command) error {
+	var err error
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed && err == nil {
+			err = usage("%s: --%s is missing", verb(c), f.Name)
+		}
+	})
+	return err
+}
+
+// exclusive refuses flags that contradict each other.
+func exclusive(c *cobra.Command, flag string, others ...string) error {
+	for _, other := range others {
+		if c.Flags().Changed(flag) && c.Flags().Changed(other) {
+			return usage("--%s and --%s exclude each other", flag, other)
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -191,7 +192,7 @@ func (a *app) lvgSet() *cobra.Command {
 		Use: "set NAME", Short: "Change how a volume group is used; NAME is NODE/VG", Args: args("NAME"),
 		ValidArgsFunction: a.completeEach("lvg"),
 		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
-			if err := someFlag(c); err != nil {
+			if err := errors.Join(someFlag(c), exclusive(c, "cordon", "uncordon")); err != nil {
 				return err
 			}
 			if r.Labels, err = labels.change(); err != nil {
@@ -214,7 +215,6 @@ func (a *app) lvgSet() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&cordon, "cordon", false, "place nothing new in it")
 	f.BoolVar(&uncordon, "uncordon", false, "place replicas in it again")
-	c.MarkFlagsMutuallyExclusive("cordon", "uncordon")
 	f.Int32Var(&over, "over-provisioning", 0, "percent of a thin pool's size that may be reserved in it")
 	f.Int32Var(&data, "stop-data", 0, "stop growth when a thin pool's data is this full, in percent")
 	f.Int32Var(&meta, "stop-metadata", 0, "stop growth when a thin pool's metadata is this full, in percent")

@@ -37,13 +37,16 @@ func (p *policyFlags) on(c *cobra.Command) {
 	f.StringVar(&p.wipe, "wipe", "", "none, discard or zero: what is done to old blocks before a thick volume is used")
 	f.DurationVar(&p.verifyEvery, "verify-every", 0, "compare the copies this often")
 	pairFlag(c, &p.drbd, "drbd", "a DRBD tuning option")
-	c.MarkFlagsMutuallyExclusive("replication", "ftt")
-	c.MarkFlagsMutuallyExclusive("replication", "gmdr")
 	complete(c, "replication", fixed("None", "Availability", "Consistency", "ConsistencyAndAvailability"))
 	complete(c, "rollout", fixed("RollingUpdate", "NewVolumesOnly"))
 	complete(c, "conflict", fixed("RollingRepair", "Manual"))
 	complete(c, "on-no-quorum", fixed("suspend-io", "io-error"))
 	complete(c, "wipe", fixed("none", "discard", "zero"))
+}
+
+// check refuses flags that contradict each other.
+func (p *policyFlags) check(c *cobra.Command) error {
+	return exclusive(c, "replication", "ftt", "gmdr")
 }
 
 // create fills a new class; what was not given is for the server to choose.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +17,7 @@ type progress struct {
 	width  int
 	began  time.Time
 	phase  time.Time // when the phase began
-	passed []string
+	passed map[string]bool
 	last   string
 	drawn  bool
 }
@@ -31,7 +30,8 @@ const (
 
 func (a *app) newProgress() *progress {
 	now := time.Now()
-	p := &progress{w: a.env.Stderr, live: a.env.IsTerminal(a.env.Stderr), width: usualWidth, began: now, phase: now}
+	p := &progress{w: a.env.Stderr, live: a.env.IsTerminal(a.env.Stderr), width: usualWidth, began: now}
+	p.phase, p.passed = now, map[string]bool{}
 	if a.flags.quiet {
 		p.w, p.live = io.Discard, false
 	}
@@ -47,11 +47,15 @@ func (a *app) newProgress() *progress {
 func (p *progress) show(s stage) {
 	now := time.Now()
 	for _, phase := range s.passed {
-		if !slices.Contains(p.passed, phase) {
-			p.passed = append(p.passed, phase)
-			p.line(fmt.Sprintf("%s: done after %s", phase, short(now.Sub(p.phase))))
-			p.phase = now
+		if p.passed[phase.name] {
+			continue
 		}
+		took := phase.took
+		if took == 0 {
+			took = now.Sub(p.phase)
+		}
+		p.line(fmt.Sprintf("%s: done after %s", phase.name, short(took)))
+		p.passed[phase.name], p.phase = true, now
 	}
 	text := s.String()
 	switch {

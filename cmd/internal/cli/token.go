@@ -70,7 +70,7 @@ func (a *app) tokenCreate() *cobra.Command {
 			if a.flags.structured() {
 				return a.write(objectOf(made))
 			}
-			a.note("It is shown only now, can be used once, and %s.", a.tokenState(made.GetToken()))
+			a.note("It is shown only now, can be used once, and is %s.", a.tokenState(made.GetToken()))
 			_, err = fmt.Fprintln(a.env.Stdout, made.GetText())
 			return err
 		}),

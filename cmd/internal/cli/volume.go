@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -94,12 +95,12 @@ func leastSync(v *adminv1.Volume) *float64 {
 	return least
 }
 
-// quorum writes quorum and minimum redundancy, "2, 1 copies", or that it is off.
+// quorum writes the voters and the copies that must be there for I/O to go on, or that it is off.
 func quorum(v *adminv1.Volume) string {
 	if v.GetQuorum() == 0 {
 		return "off"
 	}
-	return fmt.Sprintf("%d of the voters, with %d UpToDate", v.GetQuorum(), v.GetQuorumMinimumRedundancy())
+	return fmt.Sprintf("%d voters, %d UpToDate", v.GetQuorum(), v.GetQuorumMinimumRedundancy())
 }
 
 func (a *app) volumeSections(v *adminv1.Volume) []section {
@@ -131,19 +132,25 @@ func devices(v *adminv1.Volume) section {
 func (a *app) transition(tr *adminv1.Transition) section {
 	t := table{heads: []string{"STEP", "STATUS", "TOOK", "MESSAGE"}}
 	for _, s := range tr.GetSteps() {
-		took := ""
-		if s.GetStartedAt() != nil && s.GetCompletedAt() != nil {
-			took = short(s.GetCompletedAt().AsTime().Sub(s.GetStartedAt().AsTime()))
-		} else if s.GetStartedAt() != nil {
-			took = a.age(s.GetStartedAt())
+		lasted := a.age(s.GetStartedAt())
+		if s.GetCompletedAt() != nil {
+			lasted = short(took(s))
 		}
-		t.rows = append(t.rows, []string{s.GetName(), s.GetStatus(), dash(took), dash(s.GetMessage())})
+		t.rows = append(t.rows, []string{s.GetName(), s.GetStatus(), dash(lasted), dash(s.GetMessage())})
 	}
 	title := fmt.Sprintf("%s (%s)", tr.GetType(), tr.GetPlan())
 	if tr.GetRestarts() > 0 {
 		title += fmt.Sprintf(", restarted %d times", tr.GetRestarts())
 	}
 	return section{title, t}
+}
+
+// took is how long a completed step lasted, by the leader's clock; 0: not known.
+func took(s *adminv1.TransitionStep) time.Duration {
+	if s.GetStartedAt() == nil || s.GetCompletedAt() == nil {
+		return 0
+	}
+	return s.GetCompletedAt().AsTime().Sub(s.GetStartedAt().AsTime())
 }
 
 func (a *app) volumeCreate() *cobra.Command {
@@ -217,7 +224,7 @@ func forming(v *adminv1.Volume) stage {
 	for _, step := range v.GetFormation().GetSteps() {
 		switch step.GetStatus() {
 		case "Completed":
-			s.passed = append(s.passed, step.GetName())
+			s.passed = append(s.passed, passed{step.GetName(), took(step)})
 		case "Active":
 			s.phase = step.GetName()
 			if step.GetMessage() != "" {

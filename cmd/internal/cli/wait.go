@@ -20,8 +20,14 @@ type stage struct {
 	phase   string   // what is going on: "EstablishConnectivity"
 	waiting string   // for what: "waiting for n2 to connect"
 	sync    *float64 // percent copied; nil: nothing is being copied
-	passed  []string // phases that are over, in order
+	passed  []passed // phases that are over, in order
 	noPlace string   // why there is no place for it
+}
+
+// passed is a phase that is over.
+type passed struct {
+	name string
+	took time.Duration // 0: not known
 }
 
 func (s stage) String() string {
