@@ -2,6 +2,7 @@ package drbd
 
 import (
 	"context"
+	"errors"
 	"strconv"
 )
 
@@ -39,19 +40,29 @@ func (t *Tool) Up(ctx context.Context, r Ref) error {
 //
 //	drbdadm -c FILE adjust RESOURCE
 //
-// A resource without peers on DRBD 8.4, which must be up:
+// A resource without peers on DRBD 8.4, where new-resource and new-minor are
+// content with what is there; its options are those of its last Up:
 //
-//	drbdadm -c FILE resource-options RESOURCE
-//	drbdadm -c FILE disk-options RESOURCE
+//	drbdadm -c FILE new-resource RESOURCE
+//	drbdadm -c FILE sh-new-minor RESOURCE
+//	drbdadm -c FILE attach RESOURCE/VOLUME      for each
 func (t *Tool) Adjust(ctx context.Context, r Ref) error {
-	if t.ver.Is84() && r.Alone {
-		return t.each(ctx, r, "resource-options", "disk-options")
+	if !t.ver.Is84() || !r.Alone {
+		return t.each(ctx, r, "adjust")
 	}
-	return t.each(ctx, r, "adjust")
+	if err := t.each(ctx, r, "new-resource", "sh-new-minor"); err != nil {
+		return err
+	}
+	for volume := range r.Minors {
+		if err := t.Attach(ctx, r, volume); err != nil && !errors.Is(err, ErrAlreadyAttached) {
+			return err
+		}
+	}
+	return nil
 }
 
 // DryAdjust tells which commands Adjust would run. A resource without peers
-// on DRBD 8.4 gives none: what Adjust runs there only sets options.
+// on DRBD 8.4 gives none: Adjust takes nothing away there.
 //
 //	drbdadm -c FILE -d adjust RESOURCE
 func (t *Tool) DryAdjust(ctx context.Context, r Ref) ([]Command, error) {

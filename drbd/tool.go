@@ -28,9 +28,9 @@ func (t *Tool) Version() Version { return t.ver }
 type Ref struct {
 	Name   string
 	File   string  // its .res file, given to drbdadm as the only one: -c File
-	Minors []Minor // its devices on this node, by volume number
-	// Alone says that the file names no other host. DRBD 8.4's drbdadm
-	// refuses up and adjust then ("peer host section missing").
+	Minors []Minor // its devices on this node; the index is the volume's number
+	// Alone says that the file names no other host. DRBD 8.4's drbdadm can
+	// neither up nor adjust that ("Missing section 'on <PEER>'").
 	Alone bool
 }
 
