@@ -56,17 +56,21 @@ func (l *Locks) Change(ctx context.Context, vg string, f func() error) error {
 		return err
 	}
 	err := f()
-	if s, ok := errors.AsType[stuckCommand](err); ok {
-		return k.keep(vg, s)
+	s, ok := errors.AsType[stuckCommand](err)
+	if !ok {
+		k.set(false, nil)
+		return err
 	}
-	k.set(false, nil)
-	return err
+	if stuck, known := errors.AsType[*StuckError](err); known {
+		return k.keep(stuck, s) // by a lock within this one
+	}
+	return k.keep(&StuckError{VG: vg, Err: err}, s)
 }
 
 // Keep locks the group that a command left running by an earlier agent changes.
 func (l *Locks) Keep(s stuckCommand) {
 	vg := groupOf(s.Command())
-	_ = l.lock(vg).keep(vg, s) // whoever gave us s has the error already
+	_ = l.lock(vg).keep(&StuckError{VG: vg, Err: s}, s) // whoever gave us s has the error
 }
 
 // groupOf reads the volume group from a command of package lvm. All of them end
@@ -130,8 +134,7 @@ func (k *lock) set(taken bool, stuck error) {
 }
 
 // keep holds the lock until the stuck command has ended.
-func (k *lock) keep(name string, s stuckCommand) error {
-	err := error(&StuckError{VG: name, Err: s})
+func (k *lock) keep(err *StuckError, s stuckCommand) error {
 	k.set(true, err)
 	// Its owner is the command: nobody can wait for this goroutine any sooner.
 	go func() {
