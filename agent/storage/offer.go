@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -52,7 +51,7 @@ func CheckEmpty(ctx context.Context, tool *lvm.Tool, device string) error {
 // MakeGroup makes the volume group of o, and its pool. It may be called again
 // after a crash: a group that carries the tags of o is completed.
 func MakeGroup(ctx context.Context, tool *lvm.Tool, locks *Locks, o Offer) error {
-	err := errors.New("an offer needs tags")
+	err := fmt.Errorf("%w: an offer needs tags", lvm.ErrBadArgument)
 	if len(o.Tags) > 0 {
 		err = locks.Change(ctx, o.VG, func() error { return o.make(ctx, tool) })
 	}

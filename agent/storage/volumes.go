@@ -47,7 +47,8 @@ func (v *volumes) look(ctx context.Context) (view, error) {
 func (v *volumes) read(ctx context.Context) (view, error) {
 	r, err := v.Tool.Report(ctx, v.VG)
 	if errors.Is(err, lvm.ErrNotFound) {
-		return view{}, fmt.Errorf("%w: %s is not there: %w", ErrUnavailable, v.VG, err)
+		// Not wrapped: a group that is not there says nothing of its volumes.
+		return view{}, fmt.Errorf("%w: %v", ErrUnavailable, err)
 	}
 	if err != nil {
 		return view{}, err
