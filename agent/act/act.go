@@ -67,9 +67,13 @@ func NewEngine(c Config) *Engine {
 }
 
 // Order puts an order in force. confirmed: a coordinator said so since this
-// process started.
+// process started; one that is not never takes such a one's place.
 func (e *Engine) Order(d decide.Desired, confirmed bool) {
 	e.mu.Lock()
+	if e.facts.confirmed && !confirmed {
+		e.mu.Unlock()
+		return
+	}
 	e.order, e.ordered, e.facts.confirmed = d, true, confirmed
 	wanted := map[string]bool{}
 	for _, name := range d.Keys() {

@@ -122,6 +122,9 @@ func (c *conversation) order(ctx context.Context, m *agentv1.Desired) error {
 	}
 	if err != nil {
 		c.Log.WarnContext(ctx, "order not accepted", "rev", d.Order.String(), "err", err)
+		if c.sent != nil {
+			c.sent.Accepted = nil // say again what was accepted
+		}
 		return nil
 	}
 	c.Log.InfoContext(ctx, "order accepted", "rev", d.Order.String())

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"maps"
+	"strings"
+
+	"rvol/agent/decide"
+	"rvol/agent/observe"
+	"rvol/drbd"
+)
+
+func (a *agent) hello() decide.Hello {
+	d, _ := a.journal.Order()
+	return decide.Hello{
+		Node: a.Node, HostName: a.Machine.HostName, MachineID: a.Machine.MachineID, BootID: a.Machine.BootID,
+		AgentVersion: a.Version, Kernel: a.Machine.Kernel, Addresses: a.Addresses(),
+		Capabilities: a.capabilities(a.lvm.View(), a.drbd.ViewOf("")), Accepted: d.Order,
+	}
+}
+
+func (a *agent) report() decide.Report {
+	order, _ := a.journal.Order()
+	l, d := a.lvm.View(), a.drbd.View()
+	states, released := a.engine.States()
+	return decide.Report{
+		VGs: l.VGs, LVs: l.LVs, StorageError: join(l.Missing, l.Err),
+		Resources: d.Resources, DRBDError: join(d.Missing, d.Err), DRBD84: d.Version.Is84(),
+		Replicas: states, Released: released,
+		Conditions: a.conditions(l), Capabilities: a.capabilities(l, d),
+		Addresses: maps.Clone(a.Addresses()), Accepted: order.Order,
+	}
+}
+
+func join(texts ...string) string {
+	var some []string
+	for _, t := range texts {
+		if t != "" {
+			some = append(some, t)
+		}
+	}
+	return strings.Join(some, "; ")
+}
+
+// capabilities says what this node can do. A node that lacks something is a
+// node all the same.
+func (a *agent) capabilities(l observe.LVMView, d observe.DRBDView) decide.Capabilities {
+	c := decide.Capabilities{DRBDReason: d.Missing, LVMReason: l.Missing}
+	switch v := d.Version; {
+	case d.Missing != "":
+	case !d.Seen:
+		c.DRBDReason = "not observed yet"
+	case v.Is84():
+		c.DRBD, c.DRBDFull, c.MaxPeers = "8.4", v.Kernel.String(), 1
+	default:
+		c.DRBD, c.DRBDFull, c.MaxPeers = "9", v.Kernel.String(), drbd.MaxPeers
+	}
+	switch {
+	case l.Missing != "":
+		c.ThinReason = l.Missing
+		return c
+	case !l.Seen:
+		c.LVMReason, c.ThinReason = "not observed yet", "not observed yet"
+		return c
+	}
+	c.LVM, c.Thin = "2", true
+	if err := a.Find("thin_check"); err != nil {
+		c.Thin, c.ThinReason = false, err.Error()
+	}
+	return c
+}
