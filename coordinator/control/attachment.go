@@ -26,6 +26,7 @@ func (Attachment) Affected(changed model.Key, v state.View) []string {
 		return []string{volume}
 	case model.KindNode, model.KindNodeStatus:
 		return volumesOn(v, changed.Name)
+	default:
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ func (Capacity) Affected(changed model.Key, _ state.View) []string {
 		if node, _, ok := model.SplitLVGName(changed.Name); ok {
 			return []string{node}
 		}
+	default:
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,7 @@ func (Class) Affected(changed model.Key, v state.View) []string {
 			return []string{vol.Class}
 		}
 		return names[*model.Class](v)
+	default:
 	}
 	return nil
 }
@@ -128,21 +130,9 @@ func (c Class) release(w World, key, keep string, deleted *model.Class) (Outcome
 	}
 	b := state.NewTxn(Actor(c), fmt.Sprintf("class %s: release pools it does not use", key))
 	for st := range state.All[*model.PoolStatus](w.State) {
-		i := slices.Index(st.UsedBy, key)
-		if i < 0 || used[st.Name] {
-			continue
+		if slices.Contains(st.UsedBy, key) && !used[st.Name] {
+			leave(w, st, key, b)
 		}
-		n := model.Clone(st)
-		n.UsedBy = slices.Delete(n.UsedBy, i, i+1)
-		p, ok := state.Get[*model.Pool](w.State, st.Name)
-		if len(n.UsedBy) == 0 && (!ok || p.Generated) {
-			b.Delete(st)
-			if ok {
-				b.Delete(p)
-			}
-			continue
-		}
-		b.Put(n)
 	}
 	if keep == "" && len(used) == 1 {
 		if st, ok := state.Get[*model.ClassStatus](w.State, key); ok {
@@ -153,6 +143,21 @@ func (c Class) release(w World, key, keep string, deleted *model.Class) (Outcome
 		}
 	}
 	return Outcome{Txn: b}, nil
+}
+
+// leave takes one class out of a pool's users; a generated pool goes with its last.
+func leave(w World, st *model.PoolStatus, class string, b *state.Build) {
+	n := model.Clone(st)
+	n.UsedBy = slices.DeleteFunc(n.UsedBy, func(s string) bool { return s == class })
+	p, ok := state.Get[*model.Pool](w.State, st.Name)
+	if len(n.UsedBy) > 0 || ok && !p.Generated {
+		b.Put(n)
+		return
+	}
+	b.Delete(st)
+	if ok {
+		b.Delete(p)
+	}
 }
 
 // status works out the class's status; nil when it is what stands already.
@@ -168,9 +173,11 @@ func (c Class) status(w World, class *model.Class, poolName string) (*model.Clas
 	ps, _ := state.Get[*model.PoolStatus](w.State, poolName)
 	ready := poolReady(ps, found)
 	st.Conditions = st.Conditions.With(ready, w.Now)
-	if err := configure(w, class, pool, ps, ready, st); err != nil {
+	verdict, err := configure(class, pool, ps, st)
+	if err != nil {
 		return nil, err
 	}
+	st.Conditions = st.Conditions.With(verdict, w.Now)
 	count(w, class, st)
 	if had {
 		a, errA := model.Encode(old)
@@ -198,22 +205,21 @@ func poolReady(ps *model.PoolStatus, found bool) model.Condition {
 }
 
 // configure validates the class against its eligible nodes and, when they can hold it,
-// puts its configuration in force; else the previous one stays.
-func configure(w World, class *model.Class, pool *model.Pool, ps *model.PoolStatus, poolIs model.Condition, st *model.ClassStatus) error {
+// puts its configuration in force; else the previous one stays. It returns the Ready condition.
+func configure(class *model.Class, pool *model.Pool, ps *model.PoolStatus, st *model.ClassStatus) (model.Condition, error) {
 	ready := model.Condition{Type: "Ready", Status: model.False, ObservedGeneration: class.Generation}
-	defer func() { st.Conditions = st.Conditions.With(ready, w.Now) }()
-	if poolIs.Status != model.True {
-		ready.Reason, ready.Message = "WaitingForStoragePool", poolIs.Message
-		return nil
+	if c, _ := st.Conditions.Get("StoragePoolReady"); c.Status != model.True {
+		ready.Reason, ready.Message = "WaitingForStoragePool", c.Message
+		return ready, nil
 	}
 	l, err := ClassLayout(class, ps.EligibleNodes)
-	if err != nil {
-		ready.Reason, ready.Message = "InvalidConfiguration", err.Error()
-		return nil //nolint:nilerr // the error is the condition's message: a verdict, not a failure
+	if refused, ok := errors.AsType[*layout.RefusedError](err); ok {
+		ready.Reason, ready.Message = "InvalidConfiguration", refused.Error()
+		return ready, nil
 	}
 	t, err := layout.ParseTopology(string(class.Topology))
 	if err != nil {
-		return err
+		return ready, err
 	}
 	var nodes []eligibility.ClassNode
 	for _, n := range ps.EligibleNodes {
@@ -221,7 +227,7 @@ func configure(w World, class *model.Class, pool *model.Pool, ps *model.PoolStat
 	}
 	if v := eligibility.Validate(t, l, nodes); !v.Valid {
 		ready.Reason, ready.Message = v.Reason, v.Message
-		return nil
+		return ready, nil
 	}
 	ready.Status, ready.Reason = model.True, "Ready"
 	ready.Message = l.Short() + ": " + l.Explain(t).Copies
@@ -229,7 +235,7 @@ func configure(w World, class *model.Class, pool *model.Pool, ps *model.PoolStat
 	if st.ConfigurationGeneration != class.Generation || st.Configuration == nil || st.Configuration.Pool != pool.Name {
 		st.Configuration, st.ConfigurationGeneration = configuration(class, pool), class.Generation
 	}
-	return nil
+	return ready, nil
 }
 
 func configuration(c *model.Class, p *model.Pool) *model.Configuration {

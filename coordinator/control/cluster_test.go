@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -37,14 +36,6 @@ type agent struct {
 	lost     bool  // its DRBD sees no peer
 	open     bool  // its devices are held open
 	released map[string]bool
-	held     map[string]held3 // by replica uid
-	uptodate map[string]bool  // by volume
-}
-
-type held3 struct {
-	volume string
-	member bool
-	rev    int64
 }
 
 func (c *cluster) Propose(_ context.Context, t state.Txn) (uint64, error) {
@@ -92,9 +83,9 @@ func newCluster(t *testing.T, ctx context.Context, n int, extents int64) *cluste
 		c.put(node)
 		c.put(st)
 		c.put(lvg)
-		c.nodes[name] = &agent{size: extents, released: map[string]bool{}, held: map[string]held3{}, uptodate: map[string]bool{}}
+		c.nodes[name] = &agent{size: extents, released: map[string]bool{}}
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	go Run(ctx, Sources{Store: c.store, Inventory: c.inv, Proposer: c, Log: log},
 		Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Volume{}, Scheduling{}, Attachment{}, Release{})
 	for name := range c.nodes {

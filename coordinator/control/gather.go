@@ -10,8 +10,13 @@ import (
 
 // names lists the names of all objects of one kind.
 func names[T model.Object](v state.View) []string {
+	return namesOf(state.All[T](v))
+}
+
+// namesOf lists the names of the objects of a sequence.
+func namesOf[T model.Object](seq iter.Seq[T]) []string {
 	var out []string
-	for o := range state.All[T](v) {
+	for o := range seq {
 		out = append(out, o.Info().Name)
 	}
 	return out

@@ -25,6 +25,7 @@ func (Node) Affected(changed model.Key, _ state.View) []string {
 	switch changed.Kind {
 	case model.KindNode, model.KindNodeStatus:
 		return []string{changed.Name}
+	default:
 	}
 	return nil
 }
@@ -55,22 +56,32 @@ func (c Node) Decide(w World, key string) (Outcome, error) {
 	if seen != nil {
 		silence = min(leading, w.Now.Sub(seen.Heard))
 	}
+	gone := silence >= c.NotReadyAfter && leading >= c.NotReadyAfter+c.Interval
+	if b := c.judge(w, st, seen, gone, silence); b != nil {
+		return Outcome{Txn: b}, nil
+	}
+	return Outcome{Again: c.Interval}, nil
+}
+
+// judge writes what changed about the node; nil: nothing did.
+func (c Node) judge(w World, st *model.NodeStatus, seen *inventory.Node, gone bool, silence time.Duration) *state.Build {
 	next := model.Clone(st)
 	switch {
-	case st.Ready && silence >= c.NotReadyAfter && leading >= c.NotReadyAfter+c.Interval:
+	case st.Ready && gone:
 		next.Ready, next.UpdatedBy = false, "monitor"
 		next.Reason = fmt.Sprintf("nothing heard for %s", silence.Round(time.Second))
 		next.UpdatedAt, next.NotReadySince = w.Now, w.Now
-		return Outcome{Txn: state.NewTxn(Actor(c), fmt.Sprintf("node %s is NotReady: %s", key, next.Reason)).Put(next)}, nil
+		return state.NewTxn(Actor(c), fmt.Sprintf("node %s is NotReady: %s", st.Name, next.Reason)).Put(next)
 	case !st.Ready && seen.Known() && silence < c.NotReadyAfter:
 		next.Ready, next.Reason, next.UpdatedBy, next.UpdatedAt = true, "heartbeat received", "heartbeat", w.Now
 		next.NotReadySince = time.Time{}
-		return Outcome{Txn: state.NewTxn(Actor(c), fmt.Sprintf("node %s is Ready again", key)).Put(next)}, nil
+		return state.NewTxn(Actor(c), fmt.Sprintf("node %s is Ready again", st.Name)).Put(next)
 	case seen.Known() && seen.Capabilities != st.Capabilities:
 		next.Capabilities = seen.Capabilities
-		return Outcome{Txn: state.NewTxn(Actor(c), fmt.Sprintf("node %s: capabilities changed: DRBD %q, LVM %q", key, next.Capabilities.DRBDFull, next.Capabilities.LVM)).Put(next)}, nil
+		return state.NewTxn(Actor(c), fmt.Sprintf("node %s: capabilities changed: DRBD %q, LVM %q",
+			st.Name, next.Capabilities.DRBDFull, next.Capabilities.LVM)).Put(next)
 	}
-	return Outcome{Again: c.Interval}, nil
+	return nil
 }
 
 // fenceRead says that the node registered after the fence, accepted an order that holds

@@ -23,6 +23,7 @@ func (Pool) Affected(changed model.Key, v state.View) []string {
 		return []string{changed.Name}
 	case model.KindNode, model.KindNodeStatus, model.KindLVG, model.KindCapacity:
 		return names[*model.Pool](v)
+	default:
 	}
 	return nil
 }

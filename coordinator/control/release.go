@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 )
@@ -25,6 +26,7 @@ func (Release) Affected(changed model.Key, v state.View) []string {
 		if r, ok := state.Get[*model.Replica](v, changed.Name); ok && r.Deleting() {
 			return []string{r.Node}
 		}
+	default:
 	}
 	return nil
 }
@@ -43,26 +45,27 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 		return Outcome{Reason: "no complete inventory of " + key}, nil
 	}
 	b := state.NewTxn(Actor(c), "")
-	cause := ""
 	for r := range w.State.ReplicasOn(key) {
-		if !r.Deleting() {
-			continue
-		}
-		left := 0
-		for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
-			if res.State == model.Releasing && seen.Released[res.Name] && seen.Accepted.Index >= res.Revision {
-				b.Delete(res)
-				cause = fmt.Sprintf("release %s: its LV %s on %s is gone", r.Name, res.LV, key)
-				continue
-			}
-			left++
-		}
-		_, up := seen.Resource(model.ResourceName(r.Volume))
-		_, known := seen.Replicas[r.UID]
-		if left == 0 && !up && !known && seen.Accepted.Index >= r.Revision {
-			b.Delete(r)
-			cause = fmt.Sprintf("remove replica %s: nothing of it is left on %s", r.Name, key)
+		if r.Deleting() {
+			c.release(w, seen, r, b)
 		}
 	}
-	return Outcome{Txn: b.Because(cause)}, nil
+	return Outcome{Txn: b}, nil
+}
+
+// release takes away what is proven gone of one deleted replica.
+func (Release) release(w World, seen *inventory.Node, r *model.Replica, b *state.Build) {
+	left := 0
+	for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
+		if res.State != model.Releasing || !seen.Released[res.Name] || seen.Accepted.Index < res.Revision {
+			left++
+			continue
+		}
+		b.Delete(res).Because(fmt.Sprintf("release %s: its LV %s on %s is gone", r.Name, res.LV, seen.Name))
+	}
+	_, up := seen.Resource(model.ResourceName(r.Volume))
+	_, known := seen.Replicas[r.UID]
+	if left == 0 && !up && !known && seen.Accepted.Index >= r.Revision {
+		b.Delete(r).Because(fmt.Sprintf("remove replica %s: nothing of it is left on %s", r.Name, seen.Name))
+	}
 }

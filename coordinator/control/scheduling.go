@@ -40,6 +40,7 @@ func (Scheduling) Affected(changed model.Key, v state.View) []string {
 		return []string{volume}
 	case model.KindReservation, model.KindCapacity, model.KindPoolStatus:
 		return waiting(v)
+	default:
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ type Volume struct{}
 // Name is the controller's name.
 func (Volume) Name() string { return "volume" }
 
-// Affected names the volume that a changed record belongs to.
+// Affected names the volume that a changed record belongs to, and those that follow a
+// changed class or pool.
 func (Volume) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {
 	case model.KindVolume, model.KindVolumeStatus:
@@ -26,30 +28,31 @@ func (Volume) Affected(changed model.Key, v state.View) []string {
 	case model.KindReplica, model.KindAttachment:
 		volume, _, _ := strings.Cut(changed.Name, "/")
 		return []string{volume}
-	case model.KindReservation:
-		if r, ok := state.Get[*model.Reservation](v, changed.Name); ok {
-			volume, _, _ := strings.Cut(r.Owner, "/")
-			return []string{volume}
-		}
-		return deletingVolumes(v)
-	case model.KindOperation:
-		if op, ok := state.Get[*model.Operation](v, changed.Name); ok && op.Volume != "" {
-			return []string{op.Volume}
-		}
+	case model.KindReservation, model.KindOperation:
+		return ownerVolume(changed, v)
 	case model.KindClassStatus:
-		var out []string
-		for vol := range v.VolumesOfClass(changed.Name) {
-			out = append(out, vol.Name)
-		}
-		return out
+		return namesOf(v.VolumesOfClass(changed.Name))
 	case model.KindPoolStatus:
-		var out []string
-		for vs := range v.VolumesInPool(changed.Name) {
-			out = append(out, vs.Name)
-		}
-		return out
+		return namesOf(v.VolumesInPool(changed.Name))
+	default:
+		return nil
 	}
-	return nil
+}
+
+// ownerVolume is the volume of a reservation or operation; when a reservation went, any
+// volume that is being deleted may have waited for it.
+func ownerVolume(changed model.Key, v state.View) []string {
+	if op, ok := state.Get[*model.Operation](v, changed.Name); ok && changed.Kind == model.KindOperation {
+		return []string{op.Volume}
+	}
+	if changed.Kind == model.KindOperation {
+		return nil
+	}
+	if r, ok := state.Get[*model.Reservation](v, changed.Name); ok {
+		volume, _, _ := strings.Cut(r.Owner, "/")
+		return []string{volume}
+	}
+	return deletingVolumes(v)
 }
 
 func deletingVolumes(v state.View) []string {
@@ -191,7 +194,7 @@ func (c Volume) form(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcom
 func inStep(w World, vs *model.VolumeStatus, rs []formation.Replica) time.Duration {
 	all := true
 	for _, r := range rs {
-		if !r.Deleting() && !(r.Known && r.Conditions.Is("Scheduled", model.True)) {
+		if !r.Deleting() && (!r.Known || !r.Conditions.Is("Scheduled", model.True)) {
 			all = false
 		}
 	}
@@ -230,9 +233,7 @@ func formationReplicas(w World, volume string, ps *model.PoolStatus) []formation
 		slices.SortFunc(f.Reservations, func(a, b *model.Reservation) int { return a.Device - b.Device })
 		if st, ok := state.Get[*model.NodeStatus](w.State, r.Node); ok {
 			f.HostName, f.Addresses = st.HostName, map[string]netip.Addr{}
-			for n, a := range st.Addresses {
-				f.Addresses[n] = a
-			}
+			maps.Copy(f.Addresses, st.Addresses)
 		}
 		if seen := w.Inventory.Node(r.Node); seen.Known() {
 			f.State = seen.Replicas[r.UID]

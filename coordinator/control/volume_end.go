@@ -63,26 +63,28 @@ func soleOf(w World, vol *model.Volume, vs *model.VolumeStatus) (sole *int, why 
 	}
 	together := 0
 	for _, m := range vs.Datamesh.Members {
-		seen := w.Inventory.Node(m.Node)
-		if !seen.Known() || seen.DRBDError != "" {
-			continue
-		}
-		res, ok := seen.Resource(model.ResourceName(vol.Name))
-		if !ok {
-			continue
-		}
-		switch linked := withPeer(res); {
-		case linked:
+		res, ok := reported(w, m.Node, vol.Name)
+		switch {
+		case !ok:
+		case withPeer(res):
 			together++
 		case vs.Sole == nil && res.Role == drbd.Primary && res.Disk() == drbd.UpToDate:
-			id := m.ID
-			return &id, fmt.Sprintf("replica %d on %s goes on alone", m.ID, m.Node)
+			return &m.ID, fmt.Sprintf("replica %d on %s goes on alone", m.ID, m.Node)
 		}
 	}
 	if vs.Sole != nil && together == 2 {
 		return nil, "both copies are Connected and UpToDate again"
 	}
 	return vs.Sole, ""
+}
+
+// reported is the volume's resource as its node's kernel has it, where that can be relied on.
+func reported(w World, node, volume string) (inventory.Resource, bool) {
+	seen := w.Inventory.Node(node)
+	if !seen.Known() || seen.DRBDError != "" {
+		return inventory.Resource{}, false
+	}
+	return seen.Resource(model.ResourceName(volume))
 }
 
 // withPeer says that a resource is connected, and both its own disks and its peer's are UpToDate.

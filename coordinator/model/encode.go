@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 )
@@ -72,7 +73,15 @@ func keepUnknown(old, now []byte, t reflect.Type) ([]byte, error) {
 	if err := json.Unmarshal(now, &is); err != nil {
 		return nil, err
 	}
-	known, changed := fields(t), false
+	changed, err := merge(was, is, fields(t))
+	if err != nil || !changed {
+		return now, err
+	}
+	return json.Marshal(is) // maps are written sorted: the same bytes everywhere
+}
+
+// merge puts into is what was has and known lacks, at every depth.
+func merge(was, is map[string]json.RawMessage, known map[string]reflect.Type) (changed bool, err error) {
 	for name, value := range was {
 		field, ok := known[name]
 		switch {
@@ -81,24 +90,21 @@ func keepUnknown(old, now []byte, t reflect.Type) ([]byte, error) {
 		case is[name] != nil:
 			kept, err := keepUnknown(value, is[name], field)
 			if err != nil {
-				return nil, err
+				return false, err
 			}
 			if !bytes.Equal(kept, is[name]) {
 				is[name], changed = kept, true
 			}
 		}
 	}
-	if !changed {
-		return now, nil
-	}
-	return json.Marshal(is) // maps are written sorted: the same bytes everywhere
+	return changed, nil
 }
 
 func isObject(b []byte) bool { return len(b) > 0 && b[0] == '{' }
 
 // hasOwnJSON says that t writes itself, as time.Time and netip.Addr do.
 func hasOwnJSON(t reflect.Type) bool {
-	_, ok := reflect.New(t).Interface().(json.Unmarshaler)
+	_, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(t))
 	return ok
 }
 
@@ -107,9 +113,7 @@ func fields(t reflect.Type) map[string]reflect.Type {
 	names := map[string]reflect.Type{}
 	for f := range t.Fields() {
 		if f.Anonymous && f.Tag.Get("json") == "" {
-			for n, ft := range fields(f.Type) {
-				names[n] = ft
-			}
+			maps.Copy(names, fields(f.Type))
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"rvol/coordinator/model"
@@ -170,11 +171,7 @@ func device(v Volume, d model.ReplicaDevice, backing *model.Reservation) Device 
 // options are the class's tuning options with the volume's in front of them.
 func options(v Volume) map[string]string {
 	out := map[string]string{}
-	for k, val := range v.Status.Configuration.DRBD {
-		out[k] = val
-	}
-	for k, val := range v.DRBD {
-		out[k] = val
-	}
+	maps.Copy(out, v.Status.Configuration.DRBD)
+	maps.Copy(out, v.DRBD)
 	return out
 }

@@ -147,24 +147,38 @@ func TestNext(t *testing.T) {
 			in.Replicas[1].State = inventory.ReplicaState{Error: "lvcreate: exit status 5"}
 			in.InStep = 60 * time.Second
 		}, "put replica/db-1/0; put reservation/res0; put replica/db-1/1; put reservation/res1; put volume.status/db-1; restart"},
-		{"no address on a network of the class", Preconfigure, func(in *Input) { in.Replicas[0].Addresses = nil },
-			`put volume.status/db-1; wait: replica 0 (n1) has no address on network "default": give its agent --address default=IP`},
-		{"other storage than was reserved", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Reservation = "x" },
-			"put volume.status/db-1; wait: replica 0 (n1): its agent prepared other storage than was reserved"},
-		{"backing too small", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Usable = 1 },
-			"put volume.status/db-1; wait: replica 0 (n1): device 0 has 1 usable bytes, 1073741824 are needed"},
+		{
+			"no address on a network of the class", Preconfigure, func(in *Input) { in.Replicas[0].Addresses = nil },
+			`put volume.status/db-1; wait: replica 0 (n1) has no address on network "default": give its agent --address default=IP`,
+		},
+		{
+			"other storage than was reserved", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Reservation = "x" },
+			"put volume.status/db-1; wait: replica 0 (n1): its agent prepared other storage than was reserved",
+		},
+		{
+			"backing too small", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Usable = 1 },
+			"put volume.status/db-1; wait: replica 0 (n1): device 0 has 1 usable bytes, 1073741824 are needed",
+		},
 		{"all prepared: all join in one write, with the secret", Preconfigure, func(*Input) {}, "put secret/volume/db-1; put volume.status/db-1"},
-		{"members differ from replicas", EstablishConnectivity, func(in *Input) { in.Replicas[1].DeletingSince = now },
-			"put volume.status/db-1; wait: members [0 1] are not the replicas [0]"},
-		{"an older revision runs", EstablishConnectivity, func(in *Input) { in.Replicas[1].State.AppliedRevision = 1 },
-			"put volume.status/db-1; wait: replica 1 (n2): waiting for revision 2, it runs 1"},
-		{"not connected", EstablishConnectivity, func(in *Input) { in.Replicas[0].Resource.Peers[0].Connection = drbd.Connecting },
-			"put volume.status/db-1; wait: replica 0 (n1) is not connected to replica 1 (n2): Connecting"},
+		{
+			"members differ from replicas", EstablishConnectivity, func(in *Input) { in.Replicas[1].DeletingSince = now },
+			"put volume.status/db-1; wait: members [0 1] are not the replicas [0]",
+		},
+		{
+			"an older revision runs", EstablishConnectivity, func(in *Input) { in.Replicas[1].State.AppliedRevision = 1 },
+			"put volume.status/db-1; wait: replica 1 (n2): waiting for revision 2, it runs 1",
+		},
+		{
+			"not connected", EstablishConnectivity, func(in *Input) { in.Replicas[0].Resource.Peers[0].Connection = drbd.Connecting },
+			"put volume.status/db-1; wait: replica 0 (n1) is not connected to replica 1 (n2): Connecting",
+		},
 		{"a disk that is not Inconsistent is not given a first generation", EstablishConnectivity, func(in *Input) {
 			in.Replicas[1].Resource.Devices[0].Disk = drbd.UpToDate
 		}, "put volume.status/db-1; wait: replica 1 (n2): disk is UpToDate, want Inconsistent"},
-		{"metadata that was not just created", EstablishConnectivity, func(in *Input) { in.Replicas[1].State.JustCreated = false },
-			"put volume.status/db-1; wait: replica 1 (n2): its metadata is not just created"},
+		{
+			"metadata that was not just created", EstablishConnectivity, func(in *Input) { in.Replicas[1].State.JustCreated = false },
+			"put volume.status/db-1; wait: replica 1 (n2): its metadata is not just created",
+		},
 		{"connected, Inconsistent, Established: bootstrap", EstablishConnectivity, func(*Input) {}, "put volume.status/db-1"},
 		{"one operation on the lowest id", BootstrapData, func(*Input) {}, "put operation/db-1-formation-2"},
 		{"an operation of an earlier formation is dropped", BootstrapData, func(in *Input) {

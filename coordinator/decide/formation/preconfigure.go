@@ -50,26 +50,25 @@ func count(in Input) Outcome {
 	why := "no longer on an eligible node"
 	for _, typ := range types {
 		n := wanted(in.Layout, typ)
-		var of []Replica
-		for _, r := range kept {
-			if r.Type == typ {
-				of = append(of, r)
-			}
-		}
+		of := slices.DeleteFunc(slices.Clone(kept), func(r Replica) bool { return r.Type != typ })
 		if len(of) > n {
 			sort.SliceStable(of, func(i, j int) bool { return progress(of[i]) < progress(of[j]) })
 			gone, why = append(gone, of[:len(of)-n]...), "more replicas than the layout has"
 		}
 	}
 	if len(gone) > 0 {
-		out := Outcome{Cause: fmt.Sprintf("form %s: remove replica %s: %s", in.Volume.Name, names(gone), why)}
-		for _, r := range gone {
-			put, del := Remove(r, in.Now)
-			out.Put, out.Delete = append(out.Put, put...), append(out.Delete, del...)
-		}
-		return out
+		return removeAll(in, gone, why)
 	}
 	return create(in, kept, deleting)
+}
+
+func removeAll(in Input, gone []Replica, why string) Outcome {
+	out := Outcome{Cause: fmt.Sprintf("form %s: remove replica %s: %s", in.Volume.Name, names(gone), why)}
+	for _, r := range gone {
+		put, del := Remove(r, in.Now)
+		out.Put, out.Delete = append(out.Put, put...), append(out.Delete, del...)
+	}
+	return out
 }
 
 // create makes the missing replicas, Diskful first.
