@@ -29,7 +29,7 @@ type Header struct {
 // told again of what it knows: the log is replayed after a restart.
 type Sink interface {
 	Append(Header)
-	Sync() error // what was appended survives a power loss
+	Sync() // what was appended survives a power loss
 }
 
 // Sum is the hash that the header must have. The words of a refusal are not part of it.

@@ -1,0 +1,49 @@
+package state_test
+
+import (
+	"bytes"
+	"testing"
+
+	"rvol/coordinator/state"
+)
+
+// FuzzApply feeds any bytes to two stores: they must agree, whatever it is.
+func FuzzApply(f *testing.F) {
+	for _, e := range busy(f).entries {
+		f.Add(e.data)
+	}
+	f.Add([]byte("\x01{}"))
+	f.Add([]byte("\x01" + `{"txns":[{"put":[{"key":"replica/a/0","value":{"name":"a/0","volume":"a","node":"n"}}],"expect":{"node/x":1}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, b := busy(t).store, busy(t).store
+		_, errA := a.Apply(50, data)
+		_, errB := b.Apply(50, data)
+		if (errA == nil) != (errB == nil) || a.Hash() != b.Hash() {
+			t.Fatalf("two stores made different things of it: %v, %v", errA, errB)
+		}
+		if errA != nil {
+			return
+		}
+		if err := b.Restore(bytes.NewReader(snapshotOf(t, a))); err != nil || a.Hash() != b.Hash() {
+			t.Fatalf("its snapshot does not give it back: %v", err)
+		}
+	})
+}
+
+// FuzzRestore feeds any bytes to the snapshot reader. What it takes must be a state that
+// it would write the same way.
+func FuzzRestore(f *testing.F) {
+	f.Add(snapshotOf(f, busy(f).store))
+	f.Add(snapshotOf(f, newLog(f).store))
+	f.Add([]byte("rvol-state\nh\x02{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := state.NewStore(state.Options{})
+		if s.Restore(bytes.NewReader(data)) != nil {
+			return
+		}
+		again := state.NewStore(state.Options{})
+		if err := again.Restore(bytes.NewReader(snapshotOf(t, s))); err != nil || again.Hash() != s.Hash() {
+			t.Fatalf("what was read does not survive being written: %v", err)
+		}
+	})
+}
