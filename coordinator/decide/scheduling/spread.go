@@ -24,7 +24,7 @@ func (f *field) spread(t layout.Topology) (spread, string) {
 	case layout.Ignored:
 	}
 	// Without zones the rules fail only where there is no place at all.
-	return nil, "the rules look at every node"
+	return nil, f.lacks("")
 }
 
 // spreadZonal finds the zone that holds everything with the best scores.
@@ -46,8 +46,7 @@ func (f *field) spreadZonal() (spread, string) {
 		}
 	}
 	if best < 0 {
-		return nil, fmt.Sprintf("no one zone has room for %d more Diskful and %d more TieBreakers: %s",
-			len(f.diskful), len(f.tieBreakers), f.offers())
+		return nil, f.lacks(" in any one zone")
 	}
 	all := make(spread, len(f.zones))
 	all[best] = zoneLoad{diskful: len(f.diskful), tieBreakers: len(f.tieBreakers)}
@@ -67,9 +66,13 @@ func (z *zoneField) scoreOf(diskful int) (sum int64) {
 
 // spreadTransZonal tries the tie-breakers in all zones and pours the Diskful over what that leaves.
 func (f *field) spreadTransZonal() (spread, string) {
+	none := make(spread, len(f.zones))
+	if f.pour(none) == nil {
+		return nil, f.lacks(" so that the loss of any one zone is survived")
+	}
 	var best *trial
 	effort := 0
-	f.eachTieBreakers(make(spread, len(f.zones)), 0, len(f.tieBreakers), func(tieBreakers spread) bool {
+	f.eachTieBreakers(none, 0, len(f.tieBreakers), func(tieBreakers spread) bool {
 		if t := f.pour(tieBreakers); t != nil && (best == nil || t.compare(best) < 0) {
 			best = t
 		}
@@ -79,12 +82,10 @@ func (f *field) spreadTransZonal() (spread, string) {
 	if best != nil {
 		return best.spread, ""
 	}
-	why := fmt.Sprintf("%d more Diskful and %d more TieBreakers do not fit so that the loss of any one zone is survived: %s",
-		len(f.diskful), len(f.tieBreakers), f.offers())
 	if effort >= maxEffort {
-		why = fmt.Sprintf("gave up among %d zones: %s", len(f.zones), f.offers())
+		return nil, fmt.Sprintf("gave up among %d zones", len(f.zones))
 	}
-	return nil, why
+	return nil, f.lacks(" so that the loss of any one zone is survived")
 }
 
 // eachTieBreakers calls try with every way to spread n tie-breakers over the zones from first on, until it says stop.
@@ -210,8 +211,8 @@ func contains(choices []choice, node int) bool {
 // maxZonesTold bounds how many zones a sentence tells of.
 const maxZonesTold = 8
 
-// offers tells what the zones have.
-func (f *field) offers() string {
+// lacks tells what does not fit, and what the zones have.
+func (f *field) lacks(how string) string {
 	var parts []string
 	for i := range f.zones {
 		if i == maxZonesTold {
@@ -222,5 +223,6 @@ func (f *field) offers() string {
 		parts = append(parts, fmt.Sprintf("zone %q has %d free nodes, %d with room, and holds %d Diskful",
 			f.Candidates.zones[i], z.free, z.fits, z.holds.diskful))
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("%d more Diskful and %d more TieBreakers do not fit%s: %s",
+		len(f.diskful), len(f.tieBreakers), how, strings.Join(parts, "; "))
 }
