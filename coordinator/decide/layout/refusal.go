@@ -7,12 +7,12 @@ type Reason string
 
 // Why a combination is refused.
 const (
-	ReasonOutOfRange           Reason = "OutOfRange"
-	ReasonTooFarApart          Reason = "TooFarApart"
-	ReasonUnknownReplication   Reason = "UnknownReplication"
-	ReasonUnsupportedByDRBD84  Reason = "UnsupportedByDRBD84"
-	ReasonUnsupportedByZones   Reason = "UnsupportedByTopology"
-	ReasonUnknownTopologyWords Reason = "UnknownTopology"
+	ReasonOutOfRange            Reason = "OutOfRange"
+	ReasonTooFarApart           Reason = "TooFarApart"
+	ReasonUnknownReplication    Reason = "UnknownReplication"
+	ReasonUnsupportedByDRBD84   Reason = "UnsupportedByDRBD84"
+	ReasonUnsupportedByTopology Reason = "UnsupportedByTopology"
+	ReasonUnknownTopology       Reason = "UnknownTopology"
 )
 
 // A RefusedError says which combination is not offered, and why.
@@ -47,7 +47,7 @@ func CheckTopology(ftt, gmdr int, t Topology) error {
 	}
 	if t == TransZonal && ftt == 0 && gmdr == 0 {
 		return &RefusedError{
-			FTT: ftt, GMDR: gmdr, Reason: ReasonUnsupportedByZones,
+			FTT: ftt, GMDR: gmdr, Reason: ReasonUnsupportedByTopology,
 			Says: "FTT=0, GMDR=0 is a single copy, TransZonal needs copies in at least 2 zones: use Ignored, or raise GMDR to 1",
 		}
 	}

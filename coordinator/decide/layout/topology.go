@@ -21,7 +21,7 @@ func ParseTopology(s string) (Topology, error) {
 		return t, nil
 	}
 	return "", &RefusedError{
-		Reason: ReasonUnknownTopologyWords,
+		Reason: ReasonUnknownTopology,
 		Says:   fmt.Sprintf("topology %q is unknown: use Ignored, Zonal or TransZonal", s),
 	}
 }

@@ -9,9 +9,16 @@ import (
 	"rvol/coordinator/decide/scheduling"
 )
 
+// everyCluster checks some thousands of drawn clusters.
+func everyCluster(t *testing.T, check func(*rapid.T, cluster)) {
+	t.Helper()
+	for range 30 {
+		rapid.Check(t, func(t *rapid.T) { check(t, drawCluster(t)) })
+	}
+}
+
 func TestTheRulesAnswerAsWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCluster(t)
+	everyCluster(t, func(t *rapid.T, c cluster) {
 		c.in.Mode = scheduling.Cases
 		wantPlaces, wantMessages := runNaive(c.in, c.nodes, c.scores)
 		for _, p := range scheduling.Run(c.in).Replicas {
@@ -26,8 +33,7 @@ func TestTheRulesAnswerAsWritten(t *testing.T) {
 }
 
 func TestWhereTheRulesPlaceEverythingTheSearchChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCluster(t)
+	everyCluster(t, func(t *rapid.T, c cluster) {
 		wantPlaces, wantMessages := runNaive(c.in, c.nodes, c.scores)
 		got := scheduling.Run(c.in)
 		if got.Search != nil && got.Search.Found {
@@ -42,8 +48,7 @@ func TestWhereTheRulesPlaceEverythingTheSearchChangesNothing(t *testing.T) {
 }
 
 func TestASecondPassChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCluster(t)
+	everyCluster(t, func(t *rapid.T, c cluster) {
 		first := scheduling.Run(c.in)
 		for i, r := range c.in.Replicas {
 			for _, p := range first.Replicas {
@@ -67,8 +72,7 @@ func TestASecondPassChangesNothing(t *testing.T) {
 }
 
 func TestTheExplanationAgreesWithTheDecision(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawCluster(t)
+	everyCluster(t, func(t *rapid.T, c cluster) {
 		c.in.Mode = rapid.SampledFrom([]scheduling.Mode{scheduling.Live, scheduling.Cases}).Draw(t, "mode")
 		plain := scheduling.Run(c.in)
 		c.in.Explain = 1000
