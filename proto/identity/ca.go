@@ -185,3 +185,6 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+// IssuedAt is when the CA signed a certificate for somebody; its validity begins a little earlier.
+func IssuedAt(cert *x509.Certificate) time.Time { return cert.NotBefore.Add(backdate) }

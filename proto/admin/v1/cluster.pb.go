@@ -442,6 +442,7 @@ type JoinMemberResponse struct {
 	Cluster       string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	SealingKey    []byte                 `protobuf:"bytes,4,opt,name=sealing_key,json=sealingKey,proto3" json:"sealing_key,omitempty"` // opens the CA key in the state
 	Members       []*Member              `protobuf:"bytes,5,rep,name=members,proto3" json:"members,omitempty"`
+	MemberKeys    []string               `protobuf:"bytes,6,rep,name=member_keys,json=memberKeys,proto3" json:"member_keys,omitempty"` // fingerprints: until it has the state, the new member believes these only
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,6 +508,13 @@ func (x *JoinMemberResponse) GetSealingKey() []byte {
 func (x *JoinMemberResponse) GetMembers() []*Member {
 	if x != nil {
 		return x.Members
+	}
+	return nil
+}
+
+func (x *JoinMemberResponse) GetMemberKeys() []string {
+	if x != nil {
+		return x.MemberKeys
 	}
 	return nil
 }
@@ -1202,14 +1210,16 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\bapi_addr\x18\x05 \x01(\tR\aapiAddr\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12#\n" +
 	"\rlowest_format\x18\a \x01(\x05R\flowestFormat\x12%\n" +
-	"\x0ehighest_format\x18\b \x01(\x05R\rhighestFormat\"\xb2\x01\n" +
+	"\x0ehighest_format\x18\b \x01(\x05R\rhighestFormat\"\xd3\x01\n" +
 	"\x12JoinMemberResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x0e\n" +
 	"\x02ca\x18\x02 \x01(\fR\x02ca\x12\x18\n" +
 	"\acluster\x18\x03 \x01(\tR\acluster\x12\x1f\n" +
 	"\vsealing_key\x18\x04 \x01(\fR\n" +
 	"sealingKey\x12/\n" +
-	"\amembers\x18\x05 \x03(\v2\x15.rvol.admin.v1.MemberR\amembers\"&\n" +
+	"\amembers\x18\x05 \x03(\v2\x15.rvol.admin.v1.MemberR\amembers\x12\x1f\n" +
+	"\vmember_keys\x18\x06 \x03(\tR\n" +
+	"memberKeys\"&\n" +
 	"\x12RenewMemberRequest\x12\x10\n" +
 	"\x03csr\x18\x01 \x01(\fR\x03csr\"\x15\n" +
 	"\x13SaveSnapshotRequest\"#\n" +

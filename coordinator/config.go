@@ -1,0 +1,80 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"rvol/coordinator/model"
+	"rvol/proto/identity"
+)
+
+// Config is what a coordinator is made of. Its name and addresses stand in Dir, where
+// Init or Join wrote them.
+type Config struct {
+	Dir string // keys, certificate, log, snapshots, audit trail; for its owner alone
+
+	API   net.Listener // for the command line and agents; TLS is put on top
+	Raft  net.Listener // for the other members; TLS is put on top
+	Local net.Listener // unix socket for this user and root of this machine; nil: none
+
+	// Dial reaches the API and Raft addresses of other members; nil: TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+
+	// Notify tells the service manager, in sd_notify's words; nil: nobody.
+	Notify   func(state string)
+	Watchdog time.Duration // how often Notify wants to hear WATCHDOG=1; 0: never
+
+	Heartbeat     time.Duration // of agents; 5 s
+	NotReadyAfter time.Duration // of silence; 15 s
+	Election      time.Duration // Raft's heartbeat and election timeout; 1 s
+	StableFor     time.Duration // a caught-up member votes after; 10 s
+	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
+
+	Version string
+	Log     *slog.Logger
+}
+
+func (c *Config) setDefaults() {
+	setDefault(&c.Heartbeat, 5*time.Second)
+	setDefault(&c.NotReadyAfter, 15*time.Second)
+	setDefault(&c.Election, time.Second)
+	setDefault(&c.StableFor, 10*time.Second)
+	if c.Dial == nil {
+		c.Dial = dialTCP
+	}
+	if c.Notify == nil {
+		c.Notify = func(string) {}
+	}
+}
+
+func setDefault(d *time.Duration, to time.Duration) {
+	if *d == 0 {
+		*d = to
+	}
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Dir == "" || c.API == nil || c.Raft == nil || c.Log == nil:
+		return fmt.Errorf("%w: a coordinator needs a directory, two listeners and a logger", model.ErrInvalid)
+	case c.NotReadyAfter < 2*c.Heartbeat:
+		return fmt.Errorf("%w: not-ready-after %s: want at least two heartbeats of %s", model.ErrInvalid, c.NotReadyAfter, c.Heartbeat)
+	}
+	return nil
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", addr)
+}
+
+// What stands where in the directory of a coordinator.
+func identityDir(dir string) identity.Dir { return identity.Dir(filepath.Join(dir, "identity")) }
+func sealingFile(dir string) string       { return filepath.Join(dir, "sealing.key") }
+func placeFile(dir string) string         { return filepath.Join(dir, "member.json") }
+func birthFile(dir string) string         { return filepath.Join(dir, "bootstrap.json") }
+func raftDir(dir string) string           { return filepath.Join(dir, "raft") }
+func auditDir(dir string) string          { return filepath.Join(dir, "audit") }

@@ -1,0 +1,80 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/serve/enroll"
+	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
+)
+
+// Raft is what the API asks about the members, and of them.
+type Raft interface {
+	Status() (RaftStatus, error)
+	AddNonvoter(ctx context.Context, name, addr string) error
+	Remove(ctx context.Context, name string) error
+	TransferLeadership(ctx context.Context, to string) error
+	SaveSnapshot(ctx context.Context, w io.Writer) error
+}
+
+// RaftStatus is how this coordinator sees the others.
+type RaftStatus struct {
+	Term, Commit, Applied uint64
+	Leader                string    // name; empty: none is known
+	LastContact           time.Time // with the leader; zero: never
+	Failed                error     // why this coordinator takes nothing more
+	Members               []RaftMember
+}
+
+// RaftMember is one member as Raft knows it.
+type RaftMember struct {
+	Name, Addr  string
+	Voter       bool
+	LastContact time.Time // as far as the leader knows; zero: not known
+}
+
+// Trail is what the API reads events from.
+type Trail interface {
+	Read(from uint64, limit int) ([]state.Header, error)
+	Wait(ctx context.Context, after uint64) error
+	Last() uint64
+}
+
+// Config is what the API needs.
+type Config struct {
+	Name       string // of this coordinator
+	Store      *state.Store
+	Inventory  *inventory.Inventory
+	Proposer   state.Proposer
+	Office     enroll.Office
+	Raft       Raft
+	Trail      Trail
+	Leadership func() door.Leadership
+}
+
+// api is what every noun has.
+type api struct{ Config }
+
+// Services registers the API with a server.
+func Services(c Config) func(grpc.ServiceRegistrar) {
+	a := &api{c}
+	return func(r grpc.ServiceRegistrar) {
+		adminv1.RegisterNodesServer(r, &nodes{api: a})
+		adminv1.RegisterLVGsServer(r, &lvgs{api: a})
+		adminv1.RegisterPoolsServer(r, &pools{api: a})
+		adminv1.RegisterClassesServer(r, &classes{api: a})
+		adminv1.RegisterVolumesServer(r, &volumes{api: a})
+		adminv1.RegisterReplicasServer(r, &replicas{api: a})
+		adminv1.RegisterAttachmentsServer(r, &attachments{api: a})
+		adminv1.RegisterOperationsServer(r, &operations{api: a})
+		adminv1.RegisterClusterServer(r, &cluster{api: a})
+		adminv1.RegisterTokensServer(r, &tokens{api: a})
+		adminv1.RegisterEventsServer(r, &events{api: a})
+	}
+}

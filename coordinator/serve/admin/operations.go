@@ -1,0 +1,8 @@
+package admin
+
+import adminv1 "rvol/proto/admin/v1"
+
+type operations struct {
+	adminv1.UnimplementedOperationsServer
+	*api
+}

@@ -1,0 +1,38 @@
+package agents
+
+import (
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/serve/enroll"
+	"rvol/coordinator/state"
+	agentv1 "rvol/proto/agent/v1"
+)
+
+// Config is what the door needs.
+type Config struct {
+	Name       string // of this coordinator
+	Store      *state.Store
+	Inventory  *inventory.Inventory
+	Proposer   state.Proposer
+	Office     enroll.Office
+	Leadership func() door.Leadership
+	Heartbeat  time.Duration // that agents are asked for; whole seconds
+	Loopback   bool          // agents may have loopback addresses: a lab in one machine
+	Log        *slog.Logger
+}
+
+// service answers agents.
+type service struct {
+	agentv1.UnimplementedAgentsServer
+	Config
+}
+
+// Service registers the door with a server.
+func Service(c Config) func(grpc.ServiceRegistrar) {
+	return func(r grpc.ServiceRegistrar) { agentv1.RegisterAgentsServer(r, &service{Config: c}) }
+}

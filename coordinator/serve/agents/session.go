@@ -1,0 +1,225 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"rvol/coordinator/decide/desired"
+	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/serve/enroll"
+	"rvol/coordinator/state"
+	agentv1 "rvol/proto/agent/v1"
+)
+
+const (
+	helloTimeout  = 10 * time.Second // for the agent's first word
+	resultTimeout = 10 * time.Second // for an operation's result to be in force
+)
+
+type agentStream = grpc.BidiStreamingServer[agentv1.FromAgent, agentv1.ToAgent]
+
+// Session is one agent's conversation with the leader.
+func (s *service) Session(stream agentStream) error {
+	l := s.Leadership()
+	if !l.Leading {
+		return s.notLeader(stream, l)
+	}
+	heard := listen(stream)
+	hello, err := s.hello(stream.Context(), heard)
+	if err != nil {
+		return err
+	}
+	caller := door.From(stream.Context())
+	epoch, err := s.register(stream.Context(), caller, hello)
+	if errors.Is(err, model.ErrUnavailable) {
+		return s.notLeader(stream, s.Leadership())
+	}
+	if err != nil {
+		return err
+	}
+	n := &session{service: s, stream: stream, caller: caller, node: hello.GetNode()}
+	n.number = s.Inventory.Open(n.node, time.Now())
+	defer s.Inventory.Close(n.node, n.number)
+	n.accept(hello)
+	err = n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Welcome{Welcome: &agentv1.Welcome{
+		Epoch: epoch, Leader: s.Name, HeartbeatSeconds: int64(max(s.Heartbeat, time.Second) / time.Second),
+	}}})
+	if err != nil {
+		return err
+	}
+	return n.run(l, heard)
+}
+
+// notLeader says who leads, and ends the session.
+func (s *service) notLeader(stream agentStream, l door.Leadership) error {
+	return stream.Send(&agentv1.ToAgent{Message: &agentv1.ToAgent_NotLeader{NotLeader: &agentv1.NotLeader{
+		Leader: l.Addr, Coordinators: coordinators(s.Store.View()),
+	}}})
+}
+
+// said is one message from an agent, or why there is none.
+type said struct {
+	message *agentv1.FromAgent
+	err     error
+}
+
+// listen receives until the stream ends, which it does at the latest when its handler
+// returns: Recv knows no other way to stop.
+func listen(stream agentStream) <-chan said {
+	out := make(chan said)
+	go func() {
+		for {
+			m, err := stream.Recv()
+			select {
+			case out <- said{m, err}:
+			case <-stream.Context().Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func (s *service) hello(ctx context.Context, heard <-chan said) (*agentv1.Hello, error) {
+	patience := time.NewTimer(helloTimeout)
+	defer patience.Stop()
+	select {
+	case w := <-heard:
+		if w.err != nil {
+			return nil, w.err
+		}
+		if h := w.message.GetHello(); h != nil {
+			return h, nil
+		}
+		return nil, fmt.Errorf("%w: a session begins with Hello", model.ErrInvalid)
+	case <-patience.C:
+		return nil, fmt.Errorf("%w: no Hello within %s", model.ErrInvalid, helloTimeout)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// session is the conversation after the welcome. It belongs to the handler's goroutine.
+type session struct {
+	*service
+	stream agentStream
+	caller door.Caller
+	node   string
+	number uint64 // in the inventory
+	sent   uint64 // index of the order sent last
+}
+
+func (n *session) send(m *agentv1.ToAgent) error { return n.stream.Send(m) }
+
+// run goes on until the agent, the leadership, or the node's place in the cluster ends.
+func (n *session) run(l door.Leadership, heard <-chan said) error {
+	moved := make(chan struct{}, 1) // one is enough: it means "since you last looked"
+	defer n.Store.Watch(func(uint64, []model.Key) {
+		select {
+		case moved <- struct{}{}:
+		default:
+		}
+	})()
+	ctx := n.stream.Context()
+	for {
+		if err := n.order(); err != nil {
+			return err
+		}
+		select {
+		case w := <-heard:
+			if errors.Is(w.err, io.EOF) {
+				return nil
+			}
+			if w.err != nil {
+				return w.err
+			}
+			if err := n.hear(ctx, w.message); err != nil {
+				return err
+			}
+		case <-moved:
+		case <-l.Changed:
+			return n.notLeader(n.stream, n.Leadership())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// order sends what the node must hold, when that has been touched since the last time.
+func (n *session) order() error {
+	v := n.Store.View()
+	revision := v.NodeRevision(n.node)
+	if revision == n.sent {
+		return nil
+	}
+	if err := enroll.Known(v, n.caller.Key, n.caller.ID); err != nil {
+		return fmt.Errorf("%w: node %s: %w", model.ErrForbidden, n.node, err)
+	}
+	s, err := Gather(v, n.node)
+	if err != nil {
+		return err
+	}
+	n.sent = revision
+	order := toProto(desired.For(s))
+	order.Order = &agentv1.Order{Incarnation: s.Cluster.Incarnation, Index: revision}
+	return n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Desired{Desired: order}})
+}
+
+// hear takes one message in.
+func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
+	now, newest := time.Now(), true
+	switch m := m.GetMessage().(type) {
+	case *agentv1.FromAgent_Report:
+		newest = n.Inventory.Update(n.node, n.number, now, takeReport(m.Report))
+	case *agentv1.FromAgent_Heartbeat:
+		newest = n.Inventory.Heard(n.node, n.number, now)
+	case *agentv1.FromAgent_Result:
+		return n.result(ctx, m.Result)
+	default:
+		return fmt.Errorf("%w: node %s: a message that has no place in a session", model.ErrInvalid, n.node)
+	}
+	if !newest {
+		return fmt.Errorf("%w: node %s: another session of it has begun: does its agent run twice?", model.ErrBusy, n.node)
+	}
+	return nil
+}
+
+// accept notes the order that the agent brought with it.
+func (n *session) accept(h *agentv1.Hello) {
+	n.Inventory.Update(n.node, n.number, time.Now(), takeReport(&agentv1.Report{Accepted: h.GetAccepted()}))
+}
+
+// result commits what became of an operation; only then may the agent forget it.
+func (n *session) result(ctx context.Context, r *agentv1.OperationResult) error {
+	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
+	defer cancel()
+	err := enroll.Again(ctx, n.Store, n.Proposer, func(v state.View) (*state.Build, error) {
+		op, ok := state.Get[*model.Operation](v, r.GetId())
+		if !ok || op.Node != n.node || op.Phase == model.OperationSucceeded || op.Phase == model.OperationFailed {
+			return nil, nil // nobody waits for it any more
+		}
+		done := model.Clone(op)
+		done.Phase, done.Result, done.DoneAt = model.OperationFailed, r.GetText(), time.Now()
+		if r.GetSucceeded() {
+			done.Phase = model.OperationSucceeded
+		}
+		if r.GetInterrupted() {
+			done.Result += " (found after the agent was interrupted)"
+		}
+		return state.NewTxn(n.caller.Actor(), fmt.Sprintf("operation %s %s: %s", op.Name, done.Phase, done.Result)).Put(done), nil
+	})
+	if err != nil {
+		n.Log.WarnContext(ctx, "result was not taken and will be asked for again", "node", n.node, "operation", r.GetId(), "err", err)
+		return nil
+	}
+	return n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_ResultAck{ResultAck: &agentv1.ResultAck{Id: r.GetId()}}})
+}

@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/state"
+	"rvol/proto/identity"
+)
+
+// Cluster is what the doors ask of consensus.
+type Cluster interface {
+	Leadership() door.Leadership
+
+	// Read returns once the memory of this coordinator, which leads, holds everything
+	// that was acknowledged before the call.
+	Read(ctx context.Context) error
+}
+
+// Config is what a server is made of.
+type Config struct {
+	Source   *identity.Source
+	Peers    identity.Peers // who may connect; Known is asked again at every call
+	Out      *tls.Config    // to hand calls on to the leader
+	Cluster  Cluster
+	Store    *state.Store
+	Dial     func(ctx context.Context, addr string) (net.Conn, error) // to the leader
+	Log      *slog.Logger
+	Services []func(grpc.ServiceRegistrar)
+}
+
+// Limits of what a client may do to a server.
+const (
+	maxRequest    = 32 << 20 // bytes: a full report of a large node
+	maxStreams    = 1024     // of one connection
+	handshakeTime = 10 * time.Second
+	pingAfter     = 10 * time.Second // of silence
+	pingTimeout   = 5 * time.Second
+	minPing       = 5 * time.Second // clients that ping more often are cut off
+	graceToEnd    = 2 * time.Second // for calls under way when the server stops
+)
+
+// Server answers calls.
+type Server struct {
+	Config
+	grpc    *grpc.Server
+	forward *forwarder
+}
+
+// New makes a server of its services.
+func New(c Config) *Server {
+	s := &Server{Config: c, forward: newForwarder(c)}
+	s.grpc = grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(identity.JoinServerTLS(c.Source, c.Peers))),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.stream),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(handshakeTime),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+	)
+	for _, register := range c.Services {
+		register(s.grpc)
+	}
+	return s
+}
+
+// Serve answers calls on the listener, which it closes, until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.grpc.Serve(l) }()
+	defer s.forward.close()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve the API on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	hard := time.AfterFunc(graceToEnd, s.grpc.Stop)
+	defer hard.Stop()
+	s.grpc.GracefulStop()
+	if err := <-ended; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve the API on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// patience is how long a call waits for an election to end.
+const patience = 3 * time.Second
+
+// way is how a call is carried out.
+type way struct {
+	leader door.Leadership // carried out under, or forwarded to
+	away   bool            // by the leader, which is another
+	stale  string          // why the answer may be old; empty: it is not
+}
+
+// route says how a call is carried out: here, by the leader, or here and labelled.
+func (s *Server) route(ctx context.Context, r rule, stale, forwarded bool) (way, error) {
+	if r.where == here {
+		return way{leader: s.Cluster.Leadership()}, nil
+	}
+	if stale && r.where == anywhere {
+		return way{stale: "asked for what this coordinator remembers"}, nil
+	}
+	waiting := time.NewTimer(patience)
+	defer waiting.Stop()
+	for {
+		l := s.Cluster.Leadership()
+		w, err := s.lead(ctx, r, l)
+		switch {
+		case err == nil && !w.away:
+			return w, nil
+		case err == nil && forwarded:
+			return way{}, &model.NotLeaderError{Leader: l.Addr}
+		case err == nil:
+			return w, nil
+		case !errors.Is(err, model.ErrUnavailable):
+			return way{}, err
+		}
+		select {
+		case <-l.Changed:
+		case <-ctx.Done():
+			return way{}, ctx.Err()
+		case <-waiting.C:
+			if r.where == anywhere && !forwarded {
+				return way{stale: fmt.Sprintf("no leader since %s", l.Since.UTC().Format(time.RFC3339))}, nil
+			}
+			return way{}, err
+		}
+	}
+}
+
+// lead says how a call that needs the leader is carried out under the leadership l.
+func (s *Server) lead(ctx context.Context, r rule, l door.Leadership) (way, error) {
+	switch {
+	case l.Leading && r.where == leader:
+		return way{leader: l}, nil
+	case l.Leading:
+		return way{leader: l}, s.Cluster.Read(ctx)
+	case l.Addr != "":
+		return way{leader: l, away: true}, nil
+	default:
+		return way{}, &model.NotLeaderError{}
+	}
+}

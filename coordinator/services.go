@@ -1,0 +1,55 @@
+package coordinator
+
+import (
+	"context"
+	"io"
+
+	"rvol/coordinator/consensus"
+	"rvol/coordinator/serve/admin"
+	"rvol/coordinator/serve/agents"
+)
+
+// admin is what the admin API is made of.
+func (m *member) admin() admin.Config {
+	return admin.Config{
+		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.node, Office: m.office,
+		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership,
+	}
+}
+
+// agents is what the agents' door is made of.
+func (m *member) agents() agents.Config {
+	return agents.Config{
+		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.node, Office: m.office,
+		Leadership: m.leadership.Leadership, Heartbeat: m.Heartbeat, Loopback: m.LabLoopback, Log: m.Log,
+	}
+}
+
+// raftView is a consensus node in the words of the admin API.
+type raftView struct{ *consensus.Node }
+
+var _ admin.Raft = raftView{}
+
+// Status says how this member sees the others.
+func (r raftView) Status() (admin.RaftStatus, error) {
+	s := r.Stats()
+	out := admin.RaftStatus{
+		Term: s.Term, Commit: s.Commit, Applied: s.Applied, Leader: s.Leader, LastContact: s.LastContact, Failed: s.Failed,
+	}
+	all, err := r.Members()
+	for _, m := range all {
+		out.Members = append(out.Members, admin.RaftMember{Name: m.ID, Addr: m.Addr, Voter: m.Voter, LastContact: m.LastContact})
+	}
+	return out, err
+}
+
+// AddNonvoter lets a member follow the log; it becomes a voter by itself.
+func (r raftView) AddNonvoter(ctx context.Context, name, addr string) error {
+	return r.Node.AddNonvoter(ctx, consensus.Server{ID: name, Addr: addr})
+}
+
+// SaveSnapshot writes the whole state.
+func (r raftView) SaveSnapshot(ctx context.Context, w io.Writer) error {
+	_, err := r.Node.SaveSnapshot(ctx, w)
+	return err
+}
