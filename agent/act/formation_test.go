@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,7 @@ type node struct {
 	t        *testing.T
 	hook     func(point string) error
 	confirm  bool
+	after    func() // what happens to the machine when the agent has crashed
 	log      *slog.Logger
 	order    decide.Desired
 	journal  *act.Journal
@@ -42,6 +44,9 @@ type node struct {
 	lvm      *observe.LVM
 	drbd     *observe.DRBD
 	stop     func()
+	mu       sync.Mutex
+	points   []string // of this test, where a crash could have been
+	crashAt  int      // the point at which to crash, counted from 1
 	ended    chan struct{}
 	runError error
 }
@@ -56,7 +61,7 @@ func newNode(t *testing.T, f *drbdtest.Fabric, name string, v drbd.Version) *nod
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &node{Machine: m, t: t, confirm: true, log: slog.New(slog.DiscardHandler)}
+	return &node{Machine: m, t: t, confirm: true, after: func() {}, log: slog.New(slog.DiscardHandler)}
 }
 
 // start brings the agent to life. It ends by itself when the hook says so.
@@ -75,6 +80,7 @@ func (n *node) start() {
 		Changed: func() {}, Hook: n.hook,
 	})
 	n.ended = make(chan struct{})
+	ended := n.ended
 	observers := make(chan struct{}, 2)
 	go func() { _ = n.lvm.Run(ctx); observers <- struct{}{} }()
 	go func() { _ = n.drbd.Run(ctx); observers <- struct{}{} }()
@@ -83,9 +89,9 @@ func (n *node) start() {
 		cancel()
 		<-observers
 		<-observers
-		close(n.ended)
+		close(ended)
 	}()
-	n.stop = func() { cancel(); <-n.ended }
+	n.stop = func() { cancel(); <-ended }
 	synctest.Wait()
 	if d, ok := n.journal.Order(); ok {
 		n.engine.Order(d, n.confirm)
@@ -113,9 +119,9 @@ func (n *node) give(change func(*decide.Desired)) {
 
 func (n *node) again() {
 	err := n.journal.Accept(n.order)
-	if _, crash := errors.AsType[*act.CrashError](err); crash {
+	if _, crash := errors.AsType[*act.CrashError](err); crash || n.crashed() {
 		n.stop()
-		return
+		return // revive gives it again
 	}
 	if err != nil {
 		n.t.Fatal(err)
@@ -224,6 +230,22 @@ type pair struct {
 	thin  bool
 }
 
+var errCrash = errors.New("crash")
+
+// crash makes a hook that ends the agent at one point.
+func (n *node) crash(at int) {
+	n.crashAt = at
+	n.hook = func(point string) error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.points = append(n.points, point)
+		if len(n.points) == n.crashAt {
+			return errCrash
+		}
+		return nil
+	}
+}
+
 func newPair(t *testing.T, v drbd.Version, thin bool) *pair {
 	t.Helper()
 	f := drbdtest.NewFabric()
@@ -299,12 +321,25 @@ func (p *pair) until(what string, ok func(*node) bool) {
 	}
 	for range 1200 {
 		synctest.Wait()
+		p.revive()
 		if ok(p.nodes[0]) && ok(p.nodes[1]) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	p.Fatalf("waited in vain: %s%s", what, why())
+}
+
+// revive starts agents that crashed; the coordinator sends their order again.
+func (p *pair) revive() {
+	for _, n := range p.nodes {
+		if n.crashed() {
+			n.after()
+			n.start()
+			n.again()
+			synctest.Wait()
+		}
+	}
 }
 
 // release orders both replicas away.

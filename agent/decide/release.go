@@ -53,7 +53,7 @@ func (p *planner) release(rel Release) (holds bool, why *Refusal) {
 			return true, why
 		}
 		p.add(Down{Resource: p.key})
-		p.unlinkAll()
+		p.unlinkAll(rel.Volume)
 		return true, nil
 	}
 	if !gone {
@@ -66,9 +66,14 @@ func (p *planner) release(rel Release) (holds bool, why *Refusal) {
 		p.add(RemoveLV{Cluster: p.in.Desired.Cluster, Reservation: rel.Reservation, LV: lv})
 		return true, nil
 	}
+	before := len(p.plan.Steps)
+	if _, wanted := p.in.Desired.Resource(p.key); !wanted {
+		p.unlinkAll(rel.Volume)
+	}
 	if p.hasFile && p.fileOf(rel) {
-		p.unlinkAll()
 		p.add(RemoveFile{Resource: p.key})
+	}
+	if len(p.plan.Steps) > before {
 		return true, nil
 	}
 	p.plan.Released = append(p.plan.Released, rel.Reservation)

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"strings"
 
 	"rvol/drbd"
 )
@@ -76,9 +77,11 @@ func (p *planner) converge(r Resource, want string, state *ReplicaState) *Refusa
 		return why
 	}
 	if r.Down {
-		if p.isUp && !p.passive {
-			p.add(Down{Resource: r.Name})
-			p.unlinkAll()
+		if !p.passive {
+			if p.isUp {
+				p.add(Down{Resource: r.Name})
+			}
+			p.unlinkAll(r.Volume)
 		}
 		return nil
 	}
@@ -290,14 +293,12 @@ func (p *planner) link(r Resource) {
 	}
 }
 
-// unlinkAll removes the symlinks that lead to the devices of the resource.
-func (p *planner) unlinkAll() {
-	names := sortedKeys(p.in.Observed.Links)
-	for _, d := range p.up.Devices {
-		for _, name := range names {
-			if p.in.Observed.Links[name] == devicePath(d.Minor) {
-				p.add(Unlink{Name: name})
-			}
+// unlinkAll removes the symlinks to the devices of the resource.
+func (p *planner) unlinkAll(volume string) {
+	for _, name := range sortedKeys(p.in.Observed.Links) {
+		own := name == "rvol/"+volume || strings.HasPrefix(name, "rvol/"+volume+".") // volumes have no dots in their names
+		if own || strings.HasPrefix(name, "drbd/by-res/"+p.key+"/") {
+			p.add(Unlink{Name: name})
 		}
 	}
 }
