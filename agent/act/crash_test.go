@@ -20,6 +20,14 @@ func (p *pair) firstGenerations() int {
 	return count
 }
 
+func (n *node) loseAndRegainPower() {
+	n.t.Helper()
+	if err := n.PowerOff(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.PowerOn()
+}
+
 // life is all of a volume's life, with an agent that may crash on the way.
 func (p *pair) life() {
 	p.Helper()
@@ -40,10 +48,12 @@ func (p *pair) life() {
 
 func TestAnAgentKilledAtAnyPointConverges(t *testing.T) {
 	versions := map[string]drbd.Version{"8.4": drbdtest.V84, "9": drbdtest.V9}
-	for _, kind := range []string{"8.4 thin", "8.4 thick", "9 thin", "9 thick"} {
-		version, storage, _ := strings.Cut(kind, " ")
+	for _, kind := range []string{"8.4 thin killed", "8.4 thick power", "9 thin power", "9 thick killed"} {
+		words := strings.Fields(kind)
+		version, storage, loss := words[0], words[1], words[2] == "power"
 		for victim := range 2 {
 			t.Run(fmt.Sprintf("%s node %d", kind, victim), func(t *testing.T) {
+				t.Parallel()
 				points := 1
 				for at := 0; at <= points; at++ {
 					synctest.Test(t, func(t *testing.T) {
@@ -51,9 +61,15 @@ func TestAnAgentKilledAtAnyPointConverges(t *testing.T) {
 						defer p.end()
 						n := p.nodes[victim]
 						n.crash(at)
+						if loss {
+							n.after = func() { n.loseAndRegainPower() }
+						}
 						p.life()
 						if at == 0 {
 							points = len(n.points)
+						}
+						if at > 0 && len(n.points) < at {
+							t.Errorf("there was no point %d to crash at", at)
 						}
 						if got := p.firstGenerations(); got != 1 {
 							t.Errorf("first data generation made %d times", got)
