@@ -1,0 +1,58 @@
+# Every target that needs something of the host runs `setup` first, which says what it installs.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+export CGO_ENABLED ?= 0
+LDFLAGS := -s -w -X rvol/cmd/internal/version.Version=$(VERSION)
+BIN := bin
+TOOLS := $(CURDIR)/.cache/tools
+GOLANGCI := $(TOOLS)/golangci-lint
+LAB_TAGS := kernellab
+
+build: ## Build the programs into bin/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/rvol ./cmd/rvol-agent ./cmd/rvol-coordinator ./cmd/rvol-lab
+
+setup: ## Install what demo and test need, and say what
+	@packaging/setup.sh
+
+demo: setup build ## The main job on real kernels; KEEP=1 leaves the cluster running
+	$(BIN)/rvol-lab demo $(if $(KEEP),--keep)
+
+test: setup build ## All tests: units, scripts in the simulated world, kernel lab
+	CGO_ENABLED=1 go test -race -shuffle=on ./...
+	$(MAKE) --no-print-directory lab
+
+lab: setup build ## The tests on real kernels
+	go test -tags $(LAB_TAGS) -count=1 -timeout 30m -v ./cmd/internal/lab/kernel/...
+
+sim: build ## A simulated cluster to play with, without any privileges
+	$(BIN)/rvol-lab up --world sim
+
+lint: $(GOLANGCI) ## Lint with the pinned golangci-lint
+	$(GOLANGCI) run ./...
+
+fmt: $(GOLANGCI) ## Format
+	$(GOLANGCI) fmt ./...
+
+check: setup ## What CI runs besides the tests: format, lint, generated code
+	@packaging/check.sh
+
+generate: ## Protobuf code, man pages, completions; pinned tools; results are checked in
+	@packaging/generate.sh
+
+bench: build ## Ratios of DESIGN 11, one line each
+	go test -run '^$$' -bench . -benchtime 1x -count 1 ./coordinator/... ./agent/... ./cmd/internal/bench/... | grep -E '^(RATIO|ok|FAIL|---|panic)'
+
+fuzz: ## Every fuzz target for a minute
+	@packaging/fuzz.sh $(or $(FUZZTIME),60s)
+
+packages: build ## deb and rpm into dist/
+	@packaging/packages.sh $(VERSION)
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+$(GOLANGCI):
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.PHONY: build setup demo test lab sim lint fmt check generate bench fuzz packages help

@@ -1,0 +1,20 @@
+#!/bin/bash
+# check.sh: format, vet, lint and generated code; what CI runs besides the tests.
+set -eu
+cd "$(dirname "$0")/.."
+make --no-print-directory lint
+echo "check: generated code is what generate makes"
+before=$(git status --porcelain)
+packaging/generate.sh
+after=$(git status --porcelain)
+if [ "$before" != "$after" ]; then
+  echo "check: run make generate and commit:" >&2
+  git status --short >&2
+  exit 1
+fi
+echo "check: go.mod is tidy and its sums hold"
+go mod tidy -diff
+go mod verify
+if command -v "$PWD/.cache/tools/govulncheck" >/dev/null 2>&1; then
+  .cache/tools/govulncheck ./... || echo "check: govulncheck could not reach its database or found something: see above" >&2
+fi

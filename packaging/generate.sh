@@ -1,0 +1,12 @@
+#!/bin/bash
+# generate.sh: protobuf code, man pages and completions, with pinned tools in .cache/tools. The results are checked in.
+set -eu
+cd "$(dirname "$0")/.."
+tools=$PWD/.cache/tools
+need() { # need PROGRAM MODULE@VERSION
+  [ -x "$tools/$1" ] || { echo "generate: installing $2"; GOBIN=$tools go install "$2"; }
+}
+need buf github.com/bufbuild/buf/cmd/buf@v1.50.0
+need protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+need protoc-gen-go-grpc google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+(cd proto && PATH=$tools:$PATH buf generate && PATH=$tools:$PATH buf lint)
