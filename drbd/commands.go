@@ -19,14 +19,15 @@ func (c Command) String() string {
 }
 
 // ParseCommands reads what drbdadm -d prints: one command line per line,
-// with the tool by any path and drbdsetup-84 for DRBD 8.4's.
+// with the tool by any path and drbdsetup-84 for DRBD 8.4's, and signs that
+// a shell would read escaped: ipv6:\[fd00::1\]:7000.
 func ParseCommands(out []byte) ([]Command, error) {
 	var all []Command
 	for line := range strings.Lines(string(out)) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		c, ok := parseCommand(strings.Fields(redact(line)))
+		c, ok := parseCommand(strings.Fields(strings.ReplaceAll(redact(line), `\`, "")))
 		if !ok {
 			return nil, garbage("parse drbdadm -d", []byte(line))
 		}

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// What a refusal means. Test with errors.Is.
+// What a refusal means. Test with errors.Is. The cases cited below by version
+// and number are in testdata.
 var (
 	ErrToolMissing      = errors.New("DRBD tool is not installed")
 	ErrNoModule         = errors.New("DRBD kernel module is not loaded")
@@ -92,23 +93,23 @@ var numberRE = regexp.MustCompile(`(?:Failure|State change failed): \((-?\d+)\)`
 // numbers are enum drbd_ret_code (100 and up) and enum drbd_state_rv
 // (negative) of linux/drbd.h, the same in 8.4 and 9.
 var numbers = map[int]error{
-	111: ErrTooSmall,         // ERR_DISK_TOO_SMALL; drbd9/1162
-	119: ErrNoMetadata,       // ERR_MD_INVALID; drbd9/1160, 1161
-	124: ErrAlreadyAttached,  // ERR_DISK_CONFIGURED; drbd9/1165
-	125: ErrAlreadyConnected, // ERR_NET_CONFIGURED; drbd9/1206, 1133
-	127: ErrUnknownMinor,     // ERR_MINOR_INVALID; drbd9/160 to 164
-	130: ErrResync,           // ERR_RESIZE_RESYNC; drbd84/122, drbd9/1027
-	151: ErrNotFresh,         // ERR_CONNECTED; drbd84/166, drbd9/242, 262
-	158: ErrUnknownResource,  // ERR_RES_NOT_KNOWN; drbd9/157 and following
-	160: ErrStillUp,          // ERR_MINOR_CONFIGURED; drbd9/290
-	161: ErrAlreadyUp,        // ERR_MINOR_OR_VOLUME_EXISTS; drbd9/130, 1158
-	162: ErrNoConnection,     // ERR_INVALID_REQUEST with "unknown connection"; drbd84/089, drbd9/1195
-	173: ErrAddressInUse,     // ERR_ADDRESS_IN_USE family; drbd9/1195
-	-1:  ErrOtherPrimary,     // SS_TWO_PRIMARIES; drbd84/054, drbd9/280
-	-2:  ErrNoUpToDate,       // SS_NO_UP_TO_DATE_DISK; drbd84/146, drbd9/241
-	-12: ErrHeldOpen,         // SS_DEVICE_IN_USE; drbd84/056, drbd9/285
-	-15: ErrNoConnection,     // SS_NEED_CONNECTION; drbd84/100
-	-25: ErrNoQuorum,         // SS_NO_QUORUM; drbd9/315
+	111: ErrTooSmall,         // ERR_DISK_TOO_SMALL; 9.3.3/1162
+	119: ErrNoMetadata,       // ERR_MD_INVALID; 9.3.3/1160, 1161
+	124: ErrAlreadyAttached,  // ERR_DISK_CONFIGURED; 9.3.3/1165
+	125: ErrAlreadyConnected, // ERR_NET_CONFIGURED; 9.3.3/1206, 1133
+	127: ErrUnknownMinor,     // ERR_MINOR_INVALID; 9.3.3/160 to 164
+	130: ErrResync,           // ERR_RESIZE_RESYNC; 8.4.11/122, 9.3.3/1027
+	151: ErrNotFresh,         // ERR_CONNECTED; 8.4.11/166, 9.3.3/242, 262
+	158: ErrUnknownResource,  // ERR_RES_NOT_KNOWN; 9.3.3/157 and following
+	160: ErrStillUp,          // ERR_MINOR_CONFIGURED; 9.3.3/290
+	161: ErrAlreadyUp,        // ERR_MINOR_OR_VOLUME_EXISTS; 9.3.3/130, 1158
+	162: ErrNoConnection,     // ERR_INVALID_REQUEST with "unknown connection"; 8.4.11/089, 9.3.3/1195
+	173: ErrAddressInUse,     // ERR_ADDRESS_IN_USE family; 9.3.3/1195
+	-1:  ErrOtherPrimary,     // SS_TWO_PRIMARIES; 8.4.11/054, 9.3.3/280
+	-2:  ErrNoUpToDate,       // SS_NO_UP_TO_DATE_DISK; 8.4.11/146, 9.3.3/241
+	-12: ErrHeldOpen,         // SS_DEVICE_IN_USE; 8.4.11/056, 9.3.3/285
+	-15: ErrNoConnection,     // SS_NEED_CONNECTION; 8.4.11/100
+	-25: ErrNoQuorum,         // SS_NO_QUORUM; 9.3.3/315
 }
 
 // texts are messages without a number.
@@ -116,27 +117,27 @@ var texts = []struct {
 	re   *regexp.Regexp
 	kind error
 }{
-	// drbdsetup status of v84 and v9; drbd84/010, drbd9/011.
+	// drbdsetup status of v84 and v9; 8.4.11/010, 9.3.3/011.
 	{regexp.MustCompile(`: No such resource\b`), ErrUnknownResource},
-	// drbdsetup role; drbd9/175.
+	// drbdsetup role; 9.3.3/175.
 	{regexp.MustCompile(`: Unknown resource\b`), ErrUnknownResource},
-	// drbdadm main(); drbd84/149, drbd9/156 and 015.
+	// drbdadm main(); 8.4.11/149, 9.3.3/156 and 015.
 	{regexp.MustCompile(`not defined in your config|no resources defined!`), ErrNotDefined},
 	// drbdadm verify_ips().
 	{regexp.MustCompile(`IP \S+ not found on this host`), ErrNoAddress},
-	// drbdmeta md_open and meta_apply_al; drbd84/144, drbd9/112.
+	// drbdmeta md_open and meta_apply_al; 8.4.11/144, 9.3.3/112.
 	{regexp.MustCompile(`No valid meta data found`), ErrNoMetadata},
 	// drbdmeta meta_dump_md().
 	{regexp.MustCompile(`Found meta data is "unclean"`), ErrUncleanMetadata},
-	// drbdmeta main(); drbd84/212, drbd9/131.
+	// drbdmeta main(); 8.4.11/212, 9.3.3/131.
 	{regexp.MustCompile(`Device '[^']*' is configured!`), ErrAlreadyAttached},
-	// drbdmeta pread_or_die(); drbd9/1087, 1088.
+	// drbdmeta pread_or_die(); 9.3.3/1087, 1088.
 	{regexp.MustCompile(`Input/output error`), ErrDiskIO},
-	// drbdsetup conv_block_dev(), drbdmeta v06..v09 open; drbd9/1159.
+	// drbdsetup conv_block_dev(), drbdmeta v06..v09 open; 9.3.3/1159.
 	{regexp.MustCompile(`(?:Can not open device '|open\()/\S+?'?\)?(?: failed)?: No such file or directory`), ErrNoDisk},
 	// drbdsetup main() and modprobe_drbd() of v84 and v9.
 	{regexp.MustCompile(`Could not connect to 'drbd' generic netlink family|DRBD kernel module is installed|modprobe drbd`), ErrNoModule},
-	// getopt of drbdsetup and drbdadm, print_usage_and_exit; drbd84/062, 067, 084, drbd9/177.
+	// getopt of drbdsetup and drbdadm, print_usage_and_exit; 8.4.11/062, 067, 084, 9.3.3/177.
 	{regexp.MustCompile(`unrecognized option|invalid command|Unknown command '`), ErrUsage},
 }
 
@@ -183,7 +184,7 @@ type Opener struct {
 	PID     int
 }
 
-// openerRE is the kernel's text; drbd9/285. DRBD 8.4 names nobody.
+// openerRE is the kernel's text; 9.3.3/285. DRBD 8.4 names nobody.
 var openerRE = regexp.MustCompile(`(\S+) opened by (\S+) \(pid (\d+)\)`)
 
 // Openers tells who holds devices open, as far as ErrHeldOpen says.

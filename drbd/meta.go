@@ -138,10 +138,10 @@ func ParseGI(out []byte) (UUID, error) {
 // ParseDumpMD reads what dump-md prints.
 func ParseDumpMD(out []byte) (Metadata, error) {
 	var (
-		md      Metadata
-		current bool
-		inUUIDs bool // the line after v08's "uuid {"
-		err     error
+		md              Metadata
+		current, device bool
+		inUUIDs         bool // the line after v08's "uuid {"
+		err             error
 	)
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan() && err == nil; {
 		words := strings.Fields(strings.ReplaceAll(lines.Text(), ";", " "))
@@ -164,6 +164,7 @@ func ParseDumpMD(out []byte) (Metadata, error) {
 			current = true
 		case "device-uuid":
 			md.Device, err = parseUUID(words[1])
+			device = true
 		case "la-size-sect", "effective-size":
 			md.Size, err = parseSize(words[1], 512)
 		}
@@ -173,8 +174,8 @@ func ParseDumpMD(out []byte) (Metadata, error) {
 		return Metadata{}, fmt.Errorf("parse dump-md: %w", err)
 	case md.Format != "v08" && md.Format != "v09":
 		return Metadata{}, fmt.Errorf("parse dump-md: unknown format %.20q", md.Format)
-	case !current:
-		return Metadata{}, errors.New("parse dump-md: no current UUID")
+	case !current || !device:
+		return Metadata{}, errors.New("parse dump-md: cut short")
 	}
 	return md, nil
 }

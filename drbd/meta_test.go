@@ -1,0 +1,92 @@
+package drbd_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rvol/drbd"
+	"rvol/drbd/drbdtest"
+)
+
+func TestDumpMDOfFreshMetadata(t *testing.T) {
+	for name, want := range map[string]drbd.Metadata{
+		"8.4.11/030-": {Format: "v08", Current: drbd.JustCreated, Device: 0xFFDD6F33096312F1, Peers: 1},
+		"9.3.3/121-":  {Format: "v09", Current: drbd.JustCreated, Device: 0xDADCD05BC26C38A9, Peers: 7},
+	} {
+		got, err := drbd.ParseDumpMD(record(t, name).stdout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestDumpMDTellsSize(t *testing.T) {
+	text := strings.Replace(string(record(t, "9.3.3/121-").stdout), "la-size-sect 0;", "la-size-sect 524104;", 1)
+	got, err := drbd.ParseDumpMD([]byte(text))
+	if err != nil || got.Size != 524104*512 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestParseDumpMDRefusesWhatItCannotRead(t *testing.T) {
+	whole := string(record(t, "9.3.3/121-").stdout)
+	for _, text := range []string{
+		"", "Operation canceled.\n", whole[:300], strings.Replace(whole, `version "v09"`, `version "v07"`, 1),
+		strings.Replace(whole, "current-uuid 0x0000000000000004", "current-uuid 4ever", 1),
+		strings.Replace(whole, "max-peers 7", "max-peers x", 1),
+		strings.Replace(whole, "la-size-sect 0", "la-size-sect -1", 1),
+	} {
+		if got, err := drbd.ParseDumpMD([]byte(text)); err == nil {
+			t.Errorf("%.40q: got %+v", text, got)
+		}
+	}
+}
+
+func TestCurrentUUID(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		version drbd.Version
+		want    drbd.UUID
+	}{
+		{"8.4.11/070-", drbdtest.V84, 0xCB8530099D8D25F3},
+		{"9.3.3/260-", drbdtest.V9, 0xC735149B59BEA750},
+		{"9.3.3/122-", drbdtest.V9, drbd.JustCreated},
+	} {
+		var ran []string
+		tool := drbd.New(answers(record(t, c.name), &ran), c.version)
+		got, err := tool.CurrentUUID(t.Context(), drbd.Ref{Name: "r0", Minors: []drbd.Minor{0}}, 1, 0)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v, want %s", c.name, got, err, c.want)
+		}
+	}
+	for _, text := range []string{"", "C735149B59BEA750", "x:0"} {
+		if got, err := drbd.ParseGI([]byte(text)); err == nil {
+			t.Errorf("%q: got %s", text, got)
+		}
+	}
+}
+
+func TestReadDevUUID(t *testing.T) {
+	var ran []string
+	tool := drbd.New(answers(recording{stdout: []byte("DADCD05BC26C38A9\n")}, &ran), drbdtest.V9)
+	got, err := tool.ReadDevUUID(t.Context(), drbd.MetaDev{Minor: 1, Disk: "/dev/vg0/r0"})
+	if err != nil || got != 0xDADCD05BC26C38A9 {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestCreateMDWantsSlots(t *testing.T) {
+	var ran []string
+	tool := drbd.New(answers(recording{}, &ran), drbdtest.V9)
+	for _, peers := range []int{-1, 0, 32} {
+		if err := tool.CreateMD(t.Context(), drbd.MetaDev{Disk: "/dev/vg0/r0"}, peers); !errors.Is(err, drbd.ErrInvalid) {
+			t.Errorf("%d slots: got %v", peers, err)
+		}
+	}
+}
