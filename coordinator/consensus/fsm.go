@@ -42,15 +42,12 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 
 type snapshot struct {
 	view state.View
-	sync func() error
+	sync func()
 }
 
 func (s snapshot) Persist(sink raft.SnapshotSink) error {
-	err := s.sync()
-	if err == nil {
-		_, err = s.view.WriteTo(sink)
-	}
-	if err != nil {
+	s.sync()
+	if _, err := s.view.WriteTo(sink); err != nil {
 		_ = sink.Cancel() // the error that matters is the first
 		return err
 	}
