@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,12 +77,10 @@ func (g globals) check() error {
 	if g.timeout < 0 {
 		return usage("--timeout %s: want more than 0", g.timeout)
 	}
-	for _, f := range formats {
-		if g.output == f {
-			return nil
-		}
+	if !slices.Contains(formats, g.output) {
+		return usage("-o %s: want one of %s", g.output, strings.Join(formats, ", "))
 	}
-	return usage("-o %s: want one of %s", g.output, strings.Join(formats, ", "))
+	return nil
 }
 
 // limit applies --timeout, when there is one, to all that a command does.
@@ -147,9 +146,12 @@ func args(names ...string) cobra.PositionalArgs {
 // note prints a remark for people, which is not part of the answer.
 func (a *app) note(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.env.Stderr, format+"\n", args...)
+		a.tell(format+"\n", args...)
 	}
 }
+
+// tell writes to Stderr. When that fails there is nobody left to tell.
+func (a *app) tell(format string, args ...any) { _, _ = fmt.Fprintf(a.env.Stderr, format, args...) }
 
 // run makes the RunE of a command that asks the cluster.
 func (a *app) run(do func(ctx context.Context, cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -63,13 +63,13 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 		})
 		switch {
 		case misses == nil && before != nil && status.Code(err) == codes.DeadlineExceeded:
-			return unavailable(before) // says more than that the time is over
+			return c.unavailable(method, before) // says more than that the time is over
 		case misses == nil:
 			return err
 		}
 		before = misses
 		if !anyThere(misses) || !c.pause(ctx, until.C) {
-			return unavailable(misses)
+			return c.unavailable(method, misses)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 		return err
 	})
 	if misses != nil {
-		return nil, unavailable(misses)
+		return nil, c.unavailable(method, misses)
 	}
 	return stream, err
 }
@@ -162,11 +162,19 @@ func (c *client) pause(ctx context.Context, until <-chan time.Time) bool {
 }
 
 func (c *client) withRequestID(ctx context.Context, method string) context.Context {
-	switch method[strings.LastIndex(method, "/")+1:] {
-	case "List", "Status", "Watch", "Changes", "SaveSnapshot":
+	if !changes(method) {
 		return ctx
 	}
 	return metadata.AppendToOutgoingContext(ctx, "rvol-request-id", c.requestID)
+}
+
+// changes says whether a call of that method changes something.
+func changes(method string) bool {
+	switch path.Base(method) {
+	case "List", "Status", "Watch", "Changes", "SaveSnapshot":
+		return false
+	}
+	return true
 }
 
 func (c *client) warnStale(head metadata.MD) {
@@ -179,7 +187,7 @@ func (c *client) warnStale(head metadata.MD) {
 		text += "; as of index " + index[0]
 	}
 	if text != c.warned { // a watch repeats itself
-		fmt.Fprintln(c.app.env.Stderr, text)
+		c.app.tell("%s\n", text)
 		c.warned = text
 	}
 }
@@ -202,7 +210,7 @@ func why(err error) string {
 	return strings.Trim(strings.ReplaceAll(text, `\"`, `"`), `"`)
 }
 
-func unavailable(misses []miss) error {
+func (c *client) unavailable(method string, misses []miss) error {
 	f := &failure{code: exitUnavailable, what: "no coordinator can answer"}
 	for i, m := range misses {
 		sep := "; "
@@ -214,6 +222,8 @@ func unavailable(misses []miss) error {
 	f.next = "Check that a majority of the coordinators runs: `rvol cluster status --stale`."
 	if !anyThere(misses) {
 		f.next = "Check that rvol-coordinator runs there, or name others with --endpoint."
+	} else if changes(method) {
+		f.next += " The request may have been carried out: repeat it with --request-id " + c.requestID + "."
 	}
 	return f
 }

@@ -31,21 +31,23 @@ func TestEveryAnswerHasItsExitStatus(t *testing.T) {
 		{status.Error(codes.InvalidArgument, "volume name \"X\": want a-z"), 2, "rvol: volume name \"X\": want a-z. See `rvol volume create --help`.\n"},
 		{status.Error(codes.NotFound, "gone"), 3, "rvol: gone.\n"},
 		{refusal(codes.NotFound, "class r3: not found", &adminv1.Refusal{Object: "class/r3"}), 3, "rvol: class r3: not found. Did you mean r2? See `rvol class list`.\n"},
-		{refusal(codes.AlreadyExists, "volume x: exists already", &adminv1.Refusal{Object: "volume/x", Next: "choose another name"}), 4, "rvol: volume x: exists already. choose another name.\n"},
+		{refusal(codes.AlreadyExists, "volume x: exists already", &adminv1.Refusal{Object: "volume/x", Next: "choose another name"}), 4, "rvol: volume x: exists already. Choose another name.\n"},
 		{status.Error(codes.Aborted, "volume x: changed since it was read"), 4, "rvol: volume x: changed since it was read. Look at it again and repeat the command.\n"},
 		{status.Error(codes.FailedPrecondition, "volume x: in use on node b"), 4, "rvol: volume x: in use on node b.\n"},
 		{refusal(codes.ResourceExhausted, "n1/vg0: no space", &adminv1.Refusal{Constraint: "capacity", Object: "lvg/n1/vg0", Next: "Add disks."}), 5, "rvol: n1/vg0: no space. Add disks.\n"},
 		{status.Error(codes.DeadlineExceeded, "no answer of n1"), 6, "rvol: no answer of n1. Ask for more time with --timeout.\n"},
 		{
 			status.Error(codes.Unavailable, "no leader: the coordinators have no majority"), 7,
-			"rvol: no coordinator can answer: c1: no leader: the coordinators have no majority. Check that a majority of the coordinators runs: `rvol cluster status --stale`.\n",
+			"rvol: no coordinator can answer: c1: no leader: the coordinators have no majority. " +
+				"Check that a majority of the coordinators runs: `rvol cluster status --stale`. " +
+				"The request may have been carried out: repeat it with --request-id mine.\n",
 		},
 	} {
 		t.Run(status.Code(tt.answer).String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSession(t)
 				s.fake.refuse["/rvol.admin.v1.Volumes/Create"] = tt.answer
-				if code := s.run(t.Context(), "volume", "create", "x", "--size", "1GiB", "--class", "r2"); code != tt.code {
+				if code := s.run(t.Context(), "volume", "create", "x", "--size", "1GiB", "--class", "r2", "--request-id", "mine"); code != tt.code {
 					t.Errorf("exit status %d, want %d", code, tt.code)
 				}
 				if diff := cmp.Diff(tt.says, s.err.String()); diff != "" {

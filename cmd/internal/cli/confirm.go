@@ -41,10 +41,10 @@ func (c *consent) ask(cmd *cobra.Command, name, does string) error {
 		f.next = fmt.Sprintf("If that is meant, add %s.", flag)
 		return f
 	}
-	fmt.Fprintf(c.app.env.Stderr, "This %s. Type the name %s to go on: ", does, name)
+	c.app.tell("This %s. Type the name %s to go on: ", does, name)
 	answer, err := bufio.NewReader(c.app.env.Stdin).ReadString('\n')
 	if err != nil && answer == "" {
-		fmt.Fprintln(c.app.env.Stderr)
+		c.app.tell("\n")
 		return failed("%s: nothing was typed, nothing was done", name)
 	}
 	if strings.TrimSpace(answer) != name {

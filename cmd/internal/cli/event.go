@@ -19,7 +19,7 @@ func (a *app) eventCommand() *cobra.Command {
 
 func (a *app) eventFlags(c *cobra.Command, r *adminv1.ListEventsRequest) {
 	f := c.Flags()
-	f.Uint64Var(&r.Since, "since", 0, "begin with this index of the log")
+	f.Uint64Var(&r.Since, "since", 0, "begin with this `INDEX` of the log")
 	f.StringVar(&r.Node, "node", "", "only what concerns this node")
 	f.StringVar(&r.Volume, "volume", "", "only what concerns this volume")
 	complete(c, "node", a.completeNames("node"))
@@ -39,7 +39,7 @@ func (a *app) eventList() *cobra.Command {
 		}),
 	}
 	a.eventFlags(c, r)
-	c.Flags().Int32Var(&r.Limit, "limit", 0, "only the newest so many")
+	c.Flags().Int32Var(&r.Limit, "limit", 0, "only the newest `N`")
 	return c
 }
 
@@ -53,7 +53,9 @@ func (a *app) writeEvents(events []*adminv1.Event) error {
 		return a.write(list)
 	case a.flags.output == "name":
 		for _, e := range events {
-			fmt.Fprintf(a.env.Stdout, "event/%d\n", e.GetIndex())
+			if err := a.writeEvent(e); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -81,11 +83,7 @@ func (a *app) eventWatch() *cobra.Command {
 		Use: "watch", Short: "Go on telling what happens", Args: args(), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Go on telling what happens, without gaps, until interrupted or until --timeout. With -o json every event is one line.`,
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, _ []string) error {
-			err := a.watchEvents(ctx, r)
-			if ctx.Err() != nil {
-				return nil // a watch ends when its watcher has seen enough
-			}
-			return err
+			return watched(ctx, a.watchEvents(ctx, r))
 		}),
 	}
 	a.eventFlags(c, r)
@@ -127,7 +125,9 @@ func (a *app) writeEvent(e *adminv1.Event) (err error) {
 	case "json":
 		return json.NewEncoder(a.env.Stdout).Encode(objectOf(e))
 	case "yaml":
-		fmt.Fprintln(a.env.Stdout, "---")
+		if _, err := fmt.Fprintln(a.env.Stdout, "---"); err != nil {
+			return err
+		}
 		return a.write(objectOf(e))
 	case "name":
 		_, err = fmt.Fprintf(a.env.Stdout, "event/%d\n", e.GetIndex())

@@ -60,7 +60,7 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if next != "" {
 		text += " " + next
 	}
-	fmt.Fprintln(a.env.Stderr, text)
+	a.tell("%s\n", text)
 	return f.code
 }
 
@@ -98,7 +98,7 @@ func (a *app) explain(ctx context.Context, err error) *failure {
 	f := &failure{code: exitOf(s.Code()), what: plain(err)}
 	r := refusalOf(s)
 	if r != nil {
-		f.next = sentence(r.GetNext())
+		f.next = capital(sentence(r.GetNext()))
 	}
 	switch {
 	case s.Code() == codes.NotFound:
@@ -133,12 +133,20 @@ func refusalOf(s *status.Status) *adminv1.Refusal {
 	return nil
 }
 
+// sentence ends a text with a full stop.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!`") && !strings.HasSuffix(text, "`") {
 		return text
 	}
 	return text + "."
+}
+
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // notFound is the answer for a name that a list does not have.

@@ -51,7 +51,23 @@ func (f *fake) edit(change func(*world)) {
 func (f *fake) serve(t *testing.T) func(context.Context, string) (grpc.ClientConnInterface, error) {
 	t.Helper()
 	l := bufconn.Listen(1 << 20)
-	s := grpc.NewServer(grpc.UnaryInterceptor(f.unary), grpc.StreamInterceptor(f.stream))
+	f.listen(t, l)
+	return func(_ context.Context, endpoint string) (grpc.ClientConnInterface, error) {
+		return grpc.NewClient("passthrough:///"+endpoint,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, at string) (net.Conn, error) {
+				if at == "down" {
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errRefused}
+				}
+				return l.DialContext(ctx)
+			}))
+	}
+}
+
+// listen serves the fake on l until the test ends.
+func (f *fake) listen(t *testing.T, l net.Listener, opts ...grpc.ServerOption) {
+	t.Helper()
+	s := grpc.NewServer(append(opts, grpc.UnaryInterceptor(f.unary), grpc.StreamInterceptor(f.stream))...)
 	adminv1.RegisterClusterServer(s, fakeCluster{f: f})
 	adminv1.RegisterTokensServer(s, fakeTokens{f: f})
 	adminv1.RegisterEventsServer(s, fakeEvents{f: f})
@@ -66,16 +82,6 @@ func (f *fake) serve(t *testing.T) func(context.Context, string) (grpc.ClientCon
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Stop(); running.Wait() })
-	return func(_ context.Context, endpoint string) (grpc.ClientConnInterface, error) {
-		return grpc.NewClient("passthrough:///"+endpoint,
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, at string) (net.Conn, error) {
-				if at == "down" {
-					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errRefused}
-				}
-				return l.DialContext(ctx)
-			}))
-	}
 }
 
 type connection = grpc.ClientConnInterface
@@ -100,7 +106,11 @@ func (f *fake) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, ne
 	if err := f.refuse[info.FullMethod]; err != nil {
 		return nil, err
 	}
-	return next(ctx, in)
+	out, err := next(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Clone(out.(proto.Message)), nil // it is written after the lock is given up
 }
 
 func (f *fake) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {

@@ -11,8 +11,8 @@ import (
 type labelFlags struct{ set, remove []string }
 
 func (l *labelFlags) on(c *cobra.Command) {
-	c.Flags().StringSliceVar(&l.set, "label", nil, "set a label, as KEY=VALUE; may be repeated")
-	c.Flags().StringSliceVar(&l.remove, "unlabel", nil, "remove the label KEY; may be repeated")
+	c.Flags().StringSliceVar(&l.set, "label", nil, "set a label, as `KEY=VALUE`; may be repeated")
+	c.Flags().StringSliceVar(&l.remove, "unlabel", nil, "remove the label `KEY`; may be repeated")
 }
 
 func (l *labelFlags) change() (*adminv1.LabelChange, error) {
@@ -25,7 +25,7 @@ func (l *labelFlags) change() (*adminv1.LabelChange, error) {
 
 // pairFlag defines a flag that takes KEY=VALUE and may be repeated. Values may hold commas.
 func pairFlag(c *cobra.Command, to *[]string, name, what string) {
-	c.Flags().StringArrayVar(to, name, nil, what+", as KEY=VALUE; may be repeated")
+	c.Flags().StringArrayVar(to, name, nil, what+", as `KEY=VALUE`; may be repeated")
 }
 
 // given returns a pointer to v when the flag was given, for the API's optional fields.

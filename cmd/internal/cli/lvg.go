@@ -215,9 +215,9 @@ func (a *app) lvgSet() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&cordon, "cordon", false, "place nothing new in it")
 	f.BoolVar(&uncordon, "uncordon", false, "place replicas in it again")
-	f.Int32Var(&over, "over-provisioning", 0, "percent of a thin pool's size that may be reserved in it")
-	f.Int32Var(&data, "stop-data", 0, "stop growth when a thin pool's data is this full, in percent")
-	f.Int32Var(&meta, "stop-metadata", 0, "stop growth when a thin pool's metadata is this full, in percent")
+	f.Int32Var(&over, "over-provisioning", 0, "`PERCENT` of a thin pool's size that may be reserved in it")
+	f.Int32Var(&data, "stop-data", 0, "stop growth when a thin pool's data is `PERCENT` full")
+	f.Int32Var(&meta, "stop-metadata", 0, "stop growth when a thin pool's metadata is `PERCENT` full")
 	f.StringSliceVar(&r.AddThinPools, "add-thin-pool", nil, "offer this thin pool too; may be repeated")
 	labels.on(c)
 	return c

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -24,12 +25,11 @@ func (a *app) planVerb(verb, short string, answer func(io.Reader, io.Writer) err
 		RunE: func(*cobra.Command, []string) error {
 			in := a.env.Stdin
 			if file != "-" {
-				f, err := os.Open(file)
+				text, err := os.ReadFile(file)
 				if err != nil {
 					return failed("read cases: %s", err)
 				}
-				defer f.Close()
-				in = f
+				in = bytes.NewReader(text)
 			}
 			return a.plan(in, file, answer)
 		},

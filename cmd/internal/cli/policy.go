@@ -25,13 +25,13 @@ type policyFlags struct {
 
 func (p *policyFlags) on(c *cobra.Command) {
 	f := c.Flags()
-	f.Int32Var(&p.ftt, "ftt", 0, "failures to tolerate while volumes stay available")
-	f.Int32Var(&p.gmdr, "gmdr", 0, "guaranteed minimum data redundancy: copies that may fail without loss of data")
+	f.Int32Var(&p.ftt, "ftt", 0, "`N` failures to tolerate while volumes stay available")
+	f.Int32Var(&p.gmdr, "gmdr", 0, "guaranteed minimum data redundancy: `N` copies that may fail without loss of data")
 	f.StringVar(&p.replication, "replication", "", "the older names: None, Availability, Consistency, ConsistencyAndAvailability")
 	f.StringVar(&p.rollout, "rollout", "", "RollingUpdate or NewVolumesOnly: what a change of the class does to volumes")
-	f.Int32Var(&p.rolloutMax, "rollout-max-parallel", 0, "how many volumes a rollout changes at a time")
+	f.Int32Var(&p.rolloutMax, "rollout-max-parallel", 0, "how many volumes, `N`, a rollout changes at a time")
 	f.StringVar(&p.conflict, "conflict", "", "RollingRepair or Manual: what becomes of replicas on nodes that are no longer eligible")
-	f.Int32Var(&p.conflictMax, "conflict-max-parallel", 0, "how many volumes are repaired at a time")
+	f.Int32Var(&p.conflictMax, "conflict-max-parallel", 0, "how many volumes, `N`, are repaired at a time")
 	f.DurationVar(&p.repairAfter, "repair-after", 0, "how long a node may be away before its replicas are replaced (default 1h)")
 	f.StringVar(&p.onNoQuorum, "on-no-quorum", "", "suspend-io or io-error: what a volume without quorum does to its users")
 	f.StringVar(&p.wipe, "wipe", "", "none, discard or zero: what is done to old blocks before a thick volume is used")

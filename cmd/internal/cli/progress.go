@@ -11,6 +11,7 @@ import (
 )
 
 // progress shows how far something has come: in one line that moves on a terminal, in lines when the text changes elsewhere.
+// Progress that cannot be shown is nobody's loss: errors of writing it are not looked at.
 type progress struct {
 	w      io.Writer
 	live   bool
@@ -79,7 +80,7 @@ func (p *progress) show(s stage) {
 // end leaves a clean line behind.
 func (p *progress) end() {
 	if p.drawn {
-		_, _ = io.WriteString(p.w, clearLine) // nobody needs progress that cannot be shown
+		_, _ = io.WriteString(p.w, clearLine)
 	}
 }
 
@@ -89,7 +90,7 @@ func (p *progress) elapsed() string { return short(time.Since(p.began)) }
 func (p *progress) line(text string) {
 	p.end()
 	p.drawn = false
-	fmt.Fprintf(p.w, "%s %s\n", p.elapsed(), text)
+	_, _ = fmt.Fprintf(p.w, "%s %s\n", p.elapsed(), text)
 }
 
 // draw replaces the line that moves.
@@ -97,6 +98,6 @@ func (p *progress) draw(text string) {
 	if n := utf8.RuneCountInString(text); n > p.width-1 {
 		text = string([]rune(text)[:p.width-2]) + "…"
 	}
-	fmt.Fprint(p.w, clearLine, text)
+	_, _ = fmt.Fprint(p.w, clearLine, text)
 	p.drawn = true
 }

@@ -55,8 +55,8 @@ func (a *app) wait(ctx context.Context, w wish) error {
 	err := a.follow(ctx, w.kinds, func(ctx context.Context) (bool, error) {
 		s, err := w.look(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return false, ctx.Err()
+		case over(ctx) != nil:
+			return false, over(ctx)
 		case comesBack(err):
 			s = stage{phase: last.phase, waiting: "waiting for a coordinator that can answer"}
 		case err != nil:
@@ -74,14 +74,22 @@ func (a *app) wait(ctx context.Context, w wish) error {
 		}
 		return s.done, nil
 	})
-	switch {
-	case ctx.Err() == nil:
+	switch why := over(ctx); {
+	case why == nil || err == nil:
 		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(why, context.DeadlineExceeded):
 		return left(w, exitTimeout, fmt.Sprintf("not done after %s", short(a.flags.timeout)), last)
 	default:
 		return left(w, exitFailed, "interrupted", last)
 	}
+}
+
+// over is why ctx has ended. It looks at the clock too: the server's answer that the time is over may be here first.
+func over(ctx context.Context) error {
+	if end, limited := ctx.Deadline(); limited && ctx.Err() == nil && !time.Now().Before(end) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // comesBack says that err is about the way to the cluster, not about what was asked.

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -53,7 +52,7 @@ func formation(active, message string) func(*world) {
 func synced(percent float64) func(*world) {
 	return func(w *world) {
 		formation("BootstrapData", "waiting for n2 to be UpToDate")(w)
-		w.volumes[len(w.volumes)-1].Replicas[1].SyncPercent = proto.Float64(percent)
+		w.volumes[len(w.volumes)-1].Replicas[1].SyncPercent = new(percent)
 	}
 }
 

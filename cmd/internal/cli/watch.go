@@ -18,7 +18,7 @@ func (n noun[T]) watch(ctx context.Context, q *adminv1.ListRequest) error {
 	err := n.app.follow(ctx, n.reads, func(ctx context.Context) (bool, error) {
 		q.Stale = n.app.flags.stale
 		items, err := n.list(ctx, q)
-		if comesBack(err) && ctx.Err() == nil {
+		if comesBack(err) && over(ctx) == nil {
 			n.app.note("%s", plain(err))
 			return false, nil
 		}
@@ -39,8 +39,13 @@ func (n noun[T]) watch(ctx context.Context, q *adminv1.ListRequest) error {
 		}
 		return false, err
 	})
-	if ctx.Err() != nil {
-		return nil // a watch ends when its watcher has seen enough
+	return watched(ctx, err)
+}
+
+// watched is how a watch ends: well, when its watcher has seen enough.
+func watched(ctx context.Context, err error) error {
+	if over(ctx) != nil {
+		err = nil
 	}
 	return err
 }

@@ -17,8 +17,8 @@ import (
 	adminv1 "rvol/proto/admin/v1"
 )
 
-// watched runs a command for ten seconds of fake time while db-2 becomes ready.
-func watched(t *testing.T, terminal bool, args ...string) *session {
+// watchFor10s runs a command for ten seconds of fake time while db-2 becomes ready.
+func watchFor10s(t *testing.T, terminal bool, args ...string) *session {
 	t.Helper()
 	s := newSession(t)
 	s.env.IsTerminal = func(any) bool { return terminal }
@@ -43,7 +43,7 @@ const (
 
 func TestWatchPrintsWhatIsNewElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := watched(t, false, "volume", "list", "--watch", "-o", "name")
+		s := watchFor10s(t, false, "volume", "list", "--watch", "-o", "name")
 		if diff := cmp.Diff("volume/db-1\nvolume/db-2\n", s.out.String()); diff != "" {
 			t.Errorf("output (-want +got):\n%s", diff)
 		}
@@ -52,7 +52,7 @@ func TestWatchPrintsWhatIsNewElsewhere(t *testing.T) {
 
 func TestWatchDrawsThePageAnewOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := watched(t, true, "volume", "list", "--watch")
+		s := watchFor10s(t, true, "volume", "list", "--watch")
 		const page = "\x1b[H\x1b[2J"
 		want := page + watchHead + watchFirst + page +
 			"NAME  STATE  SIZE    CLASS  COPIES  ON     SYNC    USED ON\n" +

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -58,7 +57,7 @@ func sampleWorld() world {
 	db1.Attachments = []*adminv1.Attachment{attached}
 	db2 := sampleVolume("db-2", "syncing", sampleReplica("db-2", 0, "n2"), sampleReplica("db-2", 1, "n3"))
 	db2.CopiesUpToDate, db2.Message = 1, "n3 is being synchronized"
-	db2.Replicas[1].Disk, db2.Replicas[1].SyncPercent = "Inconsistent", proto.Float64(42.5)
+	db2.Replicas[1].Disk, db2.Replicas[1].SyncPercent = "Inconsistent", new(42.5)
 	return world{
 		cluster: sampleCluster(), nodes: sampleNodes(), lvgs: sampleLVGs(), pools: samplePools(), classes: sampleClasses(),
 		volumes: []*adminv1.Volume{db1, db2}, attachments: []*adminv1.Attachment{attached},
@@ -87,7 +86,7 @@ func sampleVolume(name, state string, replicas ...*adminv1.Replica) *adminv1.Vol
 
 func sampleReplica(volume string, id int32, node string) *adminv1.Replica {
 	return &adminv1.Replica{
-		Meta: newMeta(volume + "/" + string('0'+rune(id))), Volume: volume, Id: id, Type: "Diskful", Node: node, Vg: "vg0",
+		Meta: newMeta(volume + "/" + string('0'+id)), Volume: volume, Id: id, Type: "Diskful", Node: node, Vg: "vg0",
 		ThinPool: "tp0", Port: 17000 + id, Minors: []int32{10000 + id}, Disk: "UpToDate", Role: "Secondary", Connection: "Connected",
 		Conditions: []*adminv1.Condition{{Type: "Scheduled", Status: "True", Reason: "Scheduled"}},
 	}
@@ -134,7 +133,7 @@ func sampleLVGs() []*adminv1.LVG {
 			{Size: 100 * gib, Limit: 20 * gib, Foreign: 80 * gib, Free: 20 * gib},
 			{
 				ThinPool: "tp0", Size: 80 * gib, Limit: 160 * gib, Reserved: 10 * gib, Free: 150 * gib,
-				DataPercent: proto.Float64(12.3), MetadataPercent: proto.Float64(4),
+				DataPercent: new(12.3), MetadataPercent: new(4.0),
 				Reservations: []*adminv1.Reservation{{
 					Uid: "res-1", OwnerKind: "replica", Owner: "db-1/0", Granted: 10 * gib, Observed: 10 * gib, State: "Bound", Lv: "rvol-db-1.0.0",
 				}},
@@ -160,7 +159,7 @@ func sampleClasses() []*adminv1.Class {
 		Meta: newMeta("r2"), Ftt: 1, Topology: "Ignored", VolumeAccess: "Any", PoolName: "r2", Layout: "2D",
 		Storage: &adminv1.Storage{Type: "LVMThin", Vgs: []string{"vg0"}, ThinPool: "tp0"},
 		Rollout: "RollingUpdate", Conflict: "RollingRepair", RepairAfter: durationpb.New(time.Hour), OnNoQuorum: "suspend-io", Wipe: "none",
-		Volumes:    &adminv1.VolumeCounts{Total: 2, Aligned: proto.Int32(2)},
+		Volumes:    &adminv1.VolumeCounts{Total: 2, Aligned: new(int32(2))},
 		Conditions: []*adminv1.Condition{{Type: "Ready", Status: "True"}},
 	}}
 }
