@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that is read, in bytes.
-const MaxLine = 256 << 20
+// maxLine is the longest line that is read, in bytes.
+const maxLine = 256 << 20
 
 // A LineError names the line that could not be read.
 type LineError struct {
@@ -27,7 +27,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 // What was answered before a line that cannot be read stays written.
 func Answer[In, Out any](r io.Reader, w io.Writer, answer func(In) (Out, error)) error {
 	out := bufio.NewWriter(w)
-	err := each(r, func(line []byte) error {
+	err := each(r, maxLine, func(line []byte) error {
 		var in In
 		if err := decode(line, &in); err != nil {
 			return err
@@ -43,12 +43,12 @@ func Answer[In, Out any](r io.Reader, w io.Writer, answer func(In) (Out, error))
 	return errors.Join(err, out.Flush())
 }
 
-func each(r io.Reader, do func([]byte) error) error {
+func each(r io.Reader, longest int, do func([]byte) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
 	for number := 1; ; number++ {
 		var err error
-		line, err = readLine(in, line[:0])
+		line, err = readLine(in, line[:0], longest)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return &LineError{Line: number, Err: err}
 		}
@@ -63,12 +63,12 @@ func each(r io.Reader, do func([]byte) error) error {
 	}
 }
 
-// readLine appends one line to line, which it may grow up to MaxLine.
-func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
+// readLine appends one line to line.
+func readLine(in *bufio.Reader, line []byte, longest int) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > MaxLine {
-			return line, fmt.Errorf("longer than %d bytes", MaxLine)
+		if len(line)+len(part) > longest {
+			return line, fmt.Errorf("longer than %d bytes", longest)
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
