@@ -34,6 +34,7 @@ type client struct {
 	conns     map[string]grpc.ClientConnInterface
 	first     int    // index of the endpoint that answered last
 	warned    string // the last warning
+	stale     string // why the last answer of a call may be old; empty: it is not
 }
 
 // A miss is why one endpoint did not answer.
@@ -124,7 +125,18 @@ func (c *client) answered(endpoint string, head metadata.MD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.first = slices.Index(c.endpoints, endpoint)
+	if head == nil {
+		return // a stream, whose head comes later
+	}
+	c.stale = strings.Join(head.Get("rvol-stale"), "; ")
 	c.warnStale(head)
+}
+
+// fresh says whether the last call was answered by the leader's state.
+func (c *client) fresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale == ""
 }
 
 func (c *client) conn(ctx context.Context, endpoint string) (grpc.ClientConnInterface, error) {
@@ -178,11 +190,10 @@ func changes(method string) bool {
 }
 
 func (c *client) warnStale(head metadata.MD) {
-	reasons := head.Get("rvol-stale")
-	if len(reasons) == 0 {
+	if c.stale == "" {
 		return
 	}
-	text := "stale: " + reasons[0]
+	text := "stale: " + c.stale
 	if index := head.Get("rvol-index"); len(index) > 0 {
 		text += "; as of index " + index[0]
 	}

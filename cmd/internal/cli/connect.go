@@ -11,13 +11,18 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
 )
 
-// connectTimeout is how long one coordinator may take to accept a connection before the next one is asked.
-const connectTimeout = 2 * time.Second
+const (
+	// connectTimeout is how long one coordinator may take to accept a connection before the next one is asked.
+	connectTimeout = 2 * time.Second
+	// pingAfter so much silence a coordinator is asked whether it is still there: one that lost power says nothing.
+	pingAfter = 10 * time.Second
+)
 
 // connect finds out whom to ask, and how. It is called before the first call, so that usage errors come first.
 func (c *client) connect() error {
@@ -89,6 +94,7 @@ func dialer(config clientconfig.Config) (func(context.Context, string) (grpc.Cli
 		conn, err := grpc.NewClient(endpoint,
 			grpc.WithTransportCredentials(credentials.NewTLS(tls)),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: connectTimeout}),
 			grpc.WithNoProxy(),
 		)
 		if err != nil {

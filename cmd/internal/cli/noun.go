@@ -55,9 +55,10 @@ func (n noun[T]) read(ctx context.Context, q *adminv1.ListRequest) ([]T, error) 
 	return items, nil
 }
 
-// one reads the object of that name; ok is false when there is none.
+// one reads the object of that name, as it is now: what changes something is not built on old answers. ok is false when
+// there is none.
 func (n noun[T]) one(ctx context.Context, name string) (item T, ok bool, err error) {
-	items, err := n.list(ctx, &adminv1.ListRequest{Names: []string{name}, Stale: n.app.flags.stale})
+	items, err := n.list(ctx, &adminv1.ListRequest{Names: []string{name}})
 	if isNotFound(err) {
 		return item, false, nil
 	}

@@ -57,7 +57,7 @@ func (a *app) wait(ctx context.Context, w wish) error {
 		switch {
 		case over(ctx) != nil:
 			return false, over(ctx)
-		case comesBack(err):
+		case comesBack(err), !a.client.fresh(): // what is old may not be taken for done
 			s = stage{phase: last.phase, waiting: "waiting for a coordinator that can answer"}
 		case err != nil:
 			return false, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	adminv1 "rvol/proto/admin/v1"
@@ -253,6 +254,25 @@ func TestWaitGoesOnWhileTheLeaderIsLost(t *testing.T) {
 		}
 		if !strings.Contains(s.err.String(), "Scheduling: waiting for a coordinator that can answer\n") {
 			t.Errorf("progress does not tell why nothing goes on:\n%s", s.err)
+		}
+	})
+}
+
+func TestWaitBelievesNoStaleAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSession(t)
+		volume := []*adminv1.Volume(nil)
+		time.AfterFunc(2*time.Second, func() {
+			s.fake.edit(func(w *world) {
+				s.fake.head = metadata.Pairs("rvol-stale", "no leader since 11:59")
+				volume, w.volumes = w.volumes, nil
+			})
+		})
+		time.AfterFunc(20*time.Second, func() { s.fake.edit(func(w *world) { s.fake.head, w.volumes = nil, volume }) })
+		time.AfterFunc(30*time.Second, func() { s.fake.edit(func(w *world) { w.volumes = nil }) })
+		begin := time.Now()
+		if code := s.run(t.Context(), "volume", "delete", "db-1", "--yes", "--wait"); code != 0 || time.Since(begin) != 30*time.Second {
+			t.Errorf("exit status %d after %s, want 0 after 30s: %s", code, time.Since(begin), s.err)
 		}
 	})
 }
