@@ -28,7 +28,7 @@ func benchNodes(n int) ([]scheduling.Node, []bare) {
 	for i := range nodes {
 		node := scheduling.Node{
 			Name: fmt.Sprintf("node-%05d", i), Zone: fmt.Sprintf("zone-%d", i%3),
-			Ready: rng.IntN(20) > 0, AgentReady: true,
+			Ready: rng.IntN(20) > 0, AgentReady: true, DRBD: []string{"9", "8.4"}[rng.IntN(10)/9],
 		}
 		for j := range 4 {
 			total := int64(1000+rng.IntN(9000)) * gib
@@ -52,8 +52,8 @@ func BenchmarkDecision(b *testing.B) {
 		for _, t := range []layout.Topology{layout.Ignored, layout.Zonal, layout.TransZonal} {
 			in := scheduling.Input{
 				Candidates: candidates, Topology: t, Layout: layout.Formula(0, 0), Size: benchSize,
-				VolumeAccess: scheduling.AccessPreferablyLocal,
-				Replicas:     []scheduling.Replica{{ID: 0, Type: scheduling.Diskful}},
+				VolumeAccess: scheduling.AccessPreferablyLocal, DRBD: "9",
+				Replicas: []scheduling.Replica{{ID: 0, Type: scheduling.Diskful}},
 			}
 			b.Run(fmt.Sprintf("%s/%d", t, n), func(b *testing.B) {
 				b.ReportAllocs()

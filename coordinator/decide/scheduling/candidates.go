@@ -29,11 +29,11 @@ type LVG struct {
 // What a node or an LVG excludes by itself is settled here.
 type Candidates struct {
 	names  []string // of nodes, sorted
-	drbd   []string // of nodes
 	nodes  []node
 	places []place  // of node after node: the usable ones by name, then the others
 	quick  []quick  // of places
 	zones  []string // sorted
+	drbd   []string // versions, sorted
 
 	excludedNodes  counts // by rules that look at a node or an LVG alone
 	excludedPlaces counts
@@ -43,6 +43,7 @@ type Candidates struct {
 type node struct {
 	zone                int32
 	first, usable, last int32 // places[first:last] are its places, those before usable can be used
+	drbd                int32
 	out                 verdict
 	plain               bool // the quick rating of its usable places will do
 }
@@ -60,8 +61,9 @@ func Prepare(nodes []Node) *Candidates {
 		places += len(nodes[i].LVGs)
 	}
 	c := &Candidates{
-		zones: zoneNames(nodes), nodes: make([]node, 0, len(nodes)),
-		names: make([]string, 0, len(nodes)), drbd: make([]string, 0, len(nodes)),
+		zones: distinct(nodes, func(n *Node) string { return n.Zone }),
+		drbd:  distinct(nodes, func(n *Node) string { return n.DRBD }),
+		names: make([]string, 0, len(nodes)), nodes: make([]node, 0, len(nodes)),
 		places: make([]place, 0, places), quick: make([]quick, 0, places),
 	}
 	sorted := slices.Clone(nodes)
@@ -74,7 +76,8 @@ func Prepare(nodes []Node) *Candidates {
 
 func (c *Candidates) add(n *Node) {
 	zone, _ := slices.BinarySearch(c.zones, n.Zone)
-	added := node{zone: int32(zone), first: int32(len(c.places)), out: verdictOnNode(n)}
+	drbd, _ := slices.BinarySearch(c.drbd, n.DRBD)
+	added := node{zone: int32(zone), drbd: int32(drbd), first: int32(len(c.places)), out: verdictOnNode(n)}
 	if added.out != kept {
 		c.excludedNodes[added.out]++
 	}
@@ -95,7 +98,7 @@ func (c *Candidates) add(n *Node) {
 		c.quick = append(c.quick, c.places[i].room.quick())
 	}
 	added.plain = c.isPlain(&added)
-	c.nodes, c.names, c.drbd = append(c.nodes, added), append(c.names, n.Name), append(c.drbd, n.DRBD)
+	c.nodes, c.names = append(c.nodes, added), append(c.names, n.Name)
 }
 
 // comparePlaces puts the usable ones first: kept is the highest verdict.
@@ -135,11 +138,11 @@ func (c *Candidates) find(name string) (first, last int) {
 	return first, last
 }
 
-func zoneNames(nodes []Node) []string {
-	zones := make([]string, len(nodes))
+func distinct(nodes []Node, of func(*Node) string) []string {
+	all := make([]string, len(nodes))
 	for i := range nodes {
-		zones[i] = nodes[i].Zone
+		all[i] = of(&nodes[i])
 	}
-	slices.Sort(zones)
-	return slices.Compact(zones)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
