@@ -125,8 +125,10 @@ func TestWhatIsAskedOfTheServer(t *testing.T) {
 		args string
 		want string
 	}{
-		{"volume create x --size 1.5GiB,4096 --class r2 --attach-to n1,n2 --max-attachments 2 --label a=b --property k=v,w --drbd ping-int=5",
-			`name:"x" class:"r2" sizes:1610612736 sizes:4096 attach_to:"n1" attach_to:"n2" max_attachments:2 labels:{key:"a" value:"b"} properties:{key:"k" value:"v,w"} drbd:{key:"ping-int" value:"5"}`},
+		{
+			"volume create x --size 1.5GiB,4096 --class r2 --attach-to n1,n2 --max-attachments 2 --label a=b --property k=v,w --drbd ping-int=5",
+			`name:"x" class:"r2" sizes:1610612736 sizes:4096 attach_to:"n1" attach_to:"n2" max_attachments:2 labels:{key:"a" value:"b"} properties:{key:"k" value:"v,w"} drbd:{key:"ping-int" value:"5"}`,
+		},
 		{"volume list -l tier=gold --node n1 db-1", `names:"db-1" selector:"tier=gold" node:"n1"`},
 		{"volume stop db-1", `name:"db-1" stopped:true`},
 		{"volume start db-1", `name:"db-1" stopped:false`},
