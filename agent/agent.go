@@ -41,8 +41,8 @@ type Config struct {
 	Stuck func() []string
 	// Locks knows what tools an earlier life of the agent left running. Nil: none.
 	Locks *storage.Locks
-	// Addresses are the replication addresses by network.
-	Addresses func() map[string]string
+	// Addresses are the replication addresses.
+	Addresses Addresses
 	// Dial connects to a coordinator.
 	Dial func(ctx context.Context, addr string) (grpc.ClientConnInterface, error)
 	// Coordinators are the API addresses known from joining.
@@ -90,6 +90,7 @@ func Run(ctx context.Context, c Config) error {
 	tasks, ctx := errgroup.WithContext(ctx)
 	for _, task := range append([]func(context.Context) error{
 		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.start, a.status, a.watchdog,
+		func(ctx context.Context) error { return a.Addresses.Watch(ctx, a.session.Changed) },
 	}, c.Tasks...) {
 		tasks.Go(func() error { return task(ctx) })
 	}

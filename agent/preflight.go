@@ -36,8 +36,12 @@ func checkAlone(root string) error {
 }
 
 // conditions are findings about the machine that get in the way sooner or later.
-func (a *agent) conditions(l observe.LVMView) []decide.Condition {
-	return []decide.Condition{a.toolsCondition(), a.unitCondition(), a.helperCondition(), poolsCondition(l)}
+func (a *agent) conditions(l observe.LVMView, missingAddresses string) []decide.Condition {
+	list := []decide.Condition{a.toolsCondition(), a.unitCondition(), a.helperCondition(), poolsCondition(l), good("AddressesPresent")}
+	if missingAddresses != "" {
+		list[len(list)-1] = bad("AddressesPresent", "Missing", missingAddresses)
+	}
+	return list
 }
 
 func good(kind string) decide.Condition {

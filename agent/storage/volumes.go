@@ -48,7 +48,7 @@ func (v *volumes) read(ctx context.Context) (view, error) {
 	r, err := v.Tool.Report(ctx, v.VG)
 	if errors.Is(err, lvm.ErrNotFound) {
 		// Not wrapped: a group that is not there says nothing of its volumes.
-		return view{}, fmt.Errorf("%w: %v", ErrUnavailable, err)
+		return view{}, fmt.Errorf("%w: %s", ErrUnavailable, err.Error())
 	}
 	if err != nil {
 		return view{}, err
