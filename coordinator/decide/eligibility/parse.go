@@ -1,7 +1,9 @@
 package eligibility
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -45,7 +47,7 @@ func splitOutsideParentheses(text string) []string {
 func parseRequirement(part string) (Requirement, error) {
 	part = strings.TrimSpace(part)
 	if part == "" {
-		return Requirement{}, fmt.Errorf("a part between commas is empty")
+		return Requirement{}, errors.New("a part between commas is empty")
 	}
 	if key, list, ok := strings.Cut(part, "("); ok {
 		return parseList(part, key, list)
@@ -90,14 +92,21 @@ func parseList(part, head, list string) (Requirement, error) {
 	return r, nil
 }
 
-const maxLabel = 63
+// How long the parts of a label may be.
+const (
+	maxPrefix = 253
+	maxLabel  = 63
+)
+
+var label = regexp.MustCompile(`^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$`)
 
 func validKey(key string) error {
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {
 		prefix, name = "", key
 	}
-	if prefixed && !(len(prefix) <= 253 && isLabel(prefix)) || len(name) > maxLabel || !isLabel(name) {
+	goodPrefix := !prefixed || len(prefix) <= maxPrefix && label.MatchString(prefix)
+	if !goodPrefix || len(name) > maxLabel || !label.MatchString(name) {
 		return fmt.Errorf("label key %q: use letters, digits, '-', '_' and '.', at most %d, with a letter or digit at both ends",
 			key, maxLabel)
 	}
@@ -105,21 +114,9 @@ func validKey(key string) error {
 }
 
 func validValue(key, value string) error {
-	if value != "" && (len(value) > maxLabel || !isLabel(value)) {
+	if value != "" && (len(value) > maxLabel || !label.MatchString(value)) {
 		return fmt.Errorf("label %q: value %q: use letters, digits, '-', '_' and '.', at most %d, with a letter or digit at both ends",
 			key, value, maxLabel)
 	}
 	return nil
-}
-
-func isLabel(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		alphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		inner := i > 0 && i < len(s)-1 && (c == '-' || c == '_' || c == '.')
-		if !alphanumeric && !inner {
-			return false
-		}
-	}
-	return s != ""
 }

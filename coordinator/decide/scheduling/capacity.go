@@ -24,7 +24,12 @@ func Room(available, total int64) Capacity {
 }
 
 // Score is a capacity that somebody else has rated; 0 and less do not fit.
-func Score(score int64) Capacity { return Capacity{kind: capacityGiven, score: score} }
+func Score(score int64) Capacity {
+	return Capacity{kind: capacityGiven, score: min(score, maxGiven)}
+}
+
+// maxGiven leaves room for what the other scores add.
+const maxGiven = 1 << 60
 
 func (k capacityKind) String() string {
 	switch k {

@@ -63,6 +63,7 @@ func TestCapacityAtItsEdges(t *testing.T) {
 		{"a given score of zero does not fit", Score(0), 1, 0},
 		{"a negative given score does not fit", Score(-3), 1, 0},
 		{"a given score stands as it is", Score(90), 1, 90},
+		{"the largest given score leaves room for bonuses", Score(math.MaxInt64), 1, 1 << 60},
 		{"what is not known does not fit", Capacity{}, 0, 0},
 		{"an overcommitted place has a negative room", Room(-5, 1000), 0, 0},
 	} {

@@ -176,6 +176,9 @@ func TestTheSearchFindsAPlaceWheneverThereIsOne(t *testing.T) {
 	for seed := range clusters {
 		c := draw.Example(seed)
 		got := scheduling.Run(c.in)
+		if placed := got.Search == nil || got.Search.Found; placed != got.Whole() {
+			t.Fatalf("seed %d: everything has its place: %v, and yet whole is %v", seed, placed, got.Whole())
+		}
 		if got.Search == nil {
 			feasible++
 			continue

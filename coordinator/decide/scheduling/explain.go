@@ -34,13 +34,11 @@ func (a Alternative) rank() int {
 func (s *step) alternatives() []Alternative {
 	var all []Alternative
 	surviving := make([]int, len(s.zones))
-	zoneOf := func(n *node) string { return s.zones[n.zone] }
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if s.replica.Type == TieBreaker {
-			all = append(all, Alternative{
-				Place: Place{Node: s.names[i]}, Zone: zoneOf(n), ExcludedBy: min(n.out, s.outNodes[i], s.outZones[n.zone]).says(),
-			})
+			out := min(n.out, s.outNodes[i], s.outZones[n.zone])
+			all = append(all, Alternative{Place: Place{Node: s.names[i]}, Zone: s.zones[n.zone], ExcludedBy: out.says()})
 			continue
 		}
 		first := len(all)

@@ -6,6 +6,16 @@ type Result struct {
 	Search   *Search // nil: the rules placed everything, or there was nothing to search for
 }
 
+// Whole says whether every replica that is to have a place has one.
+func (r Result) Whole() bool {
+	for _, p := range r.Replicas {
+		if p.Scheduled == False || p.Scheduled == Unknown {
+			return false
+		}
+	}
+	return true
+}
+
 // A Status is the status of the condition Scheduled.
 type Status string
 

@@ -26,13 +26,13 @@ func (r *run) search(unplaced []int) *Search {
 		found.Says = "no placement of the whole layout: " + f.stuck
 		return found
 	}
-	spread, why := f.spread(r.in.Topology)
-	if spread == nil {
+	numbers, why := f.spreadOver(r.in.Topology)
+	if numbers == nil {
 		found.Says = "no placement of the whole layout: " + why
 		return found
 	}
 	found.Found = true
-	found.Says = "placement of the whole layout: " + r.adopt(f.assign(spread))
+	found.Says = "placement of the whole layout: " + r.adopt(f.assign(numbers))
 	return found
 }
 

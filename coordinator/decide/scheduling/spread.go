@@ -14,8 +14,8 @@ const maxEffort = 4_000_000
 // A spread is how many of the replicas without a node each zone gets.
 type spread []zoneLoad
 
-// spread finds the best numbers per zone; nil: there are none, and why.
-func (f *field) spread(t layout.Topology) (spread, string) {
+// spreadOver finds the best numbers per zone; nil: there are none, and why.
+func (f *field) spreadOver(t layout.Topology) (spread, string) {
 	switch t {
 	case layout.Zonal:
 		return f.spreadZonal()
