@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Kinds of frames. A frame is its kind, four bytes of length, and the payload.
@@ -47,6 +48,12 @@ type conn struct {
 }
 
 func newConn(c net.Conn) *conn { return &conn{Conn: c, r: bufio.NewReaderSize(c, maxData+headerLen)} }
+
+// Close also ends reads and writes in progress, which the Close of a multiplexed stream does not.
+func (c *conn) Close() error {
+	c.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // a connection that takes no deadline is closed all the same
+	return c.Conn.Close()
+}
 
 func (c *conn) send(kind byte, p []byte) error {
 	for {

@@ -4,6 +4,7 @@ package kernel_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -53,6 +54,7 @@ func TestALabOfThreeNodesWithAPayload(t *testing.T) {
 	t.Run("a port of a node is reached although the node is isolated", func(t *testing.T) { portReached(t, w) })
 	t.Run("power loss keeps what was flushed and loses what was not", func(t *testing.T) { powerLoss(t, w) })
 	t.Run("a node that stops is off, and one that dies is dead", func(t *testing.T) { stopAndDie(t, w) })
+	t.Run("a node without its agent keeps nobody waiting", func(t *testing.T) { agentGone(t, w) })
 	t.Run("a folder arrives as it is", func(t *testing.T) { folderArrives(t, w) })
 }
 
@@ -192,6 +194,27 @@ func folderArrives(t *testing.T, w lab.World) {
 		t.Fatal(err)
 	}
 	if got := sh(t, w, "n1", "cd /root/new/place/d; cat l; stat -c ' %a %U' f"); got != "text 600 root" {
+		t.Error(got)
+	}
+}
+
+func agentGone(t *testing.T, w lab.World) {
+	sh(t, w, "n2", "systemd-run -q --on-active=6 systemctl start labagent")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	stop := lab.Command{Argv: []string{"systemctl", "stop", "labagent"}}
+	if _, err := w.Exec(ctx, "n2", stop); err == nil {
+		t.Error("a command outlived the agent that ran it")
+	}
+	start := time.Now()
+	s, err := w.Status(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); s.Nodes[1].Detail == "" || took > 2*time.Second {
+		t.Errorf("after %v: %+v", took, s.Nodes[1])
+	}
+	if got := sh(t, w, "n2", "echo back"); got != "back" {
 		t.Error(got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/hashicorp/yamux"
+
 	"rvol/cmd/internal/lab/call"
 	"rvol/cmd/internal/lab/uml/nodeagent"
 )
@@ -49,11 +51,35 @@ func (n *Node) open(ctx context.Context, op string, args any) (net.Conn, call.Re
 	if err != nil {
 		return nil, call.Request{}, err
 	}
-	c, err := mux.OpenStream()
+	c, err := openStream(ctx, mux)
 	if err != nil {
 		return nil, call.Request{}, fmt.Errorf("call the agent on %s: %w", n.name, n.cause(err))
 	}
 	return c, call.Request{Op: op, Args: b}, nil
+}
+
+// openStream gives up with ctx: a node that stands still takes no more calls when the line to it is full.
+func openStream(ctx context.Context, mux *yamux.Session) (net.Conn, error) {
+	type opened struct {
+		c   net.Conn
+		err error
+	}
+	result := make(chan opened, 1)
+	go func() {
+		c, err := mux.OpenStream()
+		result <- opened{c, err}
+	}()
+	select {
+	case o := <-result:
+		return o.c, o.err
+	case <-ctx.Done():
+		go func() { // the session's write timeout ends it
+			if o := <-result; o.err == nil {
+				o.c.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // cause says that the node went off, when that is why a call broke.

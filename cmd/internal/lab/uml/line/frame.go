@@ -15,6 +15,7 @@ const (
 	kindHello = 'H' // payload: magic and a nonce
 	kindData  = 'D'
 	kindAck   = 'A' // payload: four bytes, how many bytes on the line were read
+	kindBye   = 'B' // the agent ends the session
 )
 
 const (
@@ -46,7 +47,7 @@ func readFrame(r *bufio.Reader) (kind byte, p []byte, err error) {
 		return 0, nil, err
 	}
 	kind, n := h[0], int(binary.BigEndian.Uint16(h[1:]))
-	if !bytes.ContainsRune([]byte{kindHello, kindData, kindAck}, rune(kind)) || n > maxData {
+	if !bytes.ContainsRune([]byte{kindHello, kindData, kindAck, kindBye}, rune(kind)) || n > maxData {
 		return 0, nil, fmt.Errorf("%w: kind %#x, length %d", errGarbage, kind, n)
 	}
 	b := make([]byte, n+overhead)

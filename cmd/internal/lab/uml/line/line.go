@@ -133,6 +133,8 @@ func (s *Session) next() error {
 		if len(p) == 4 {
 			s.acked(int(binary.BigEndian.Uint32(p)))
 		}
+	case kindBye:
+		return io.EOF
 	case kindHello:
 		if nonce := nonceOf(kind, p); nonce != nil && !bytes.Equal(nonce, s.nonce) {
 			if s.host != nil {
@@ -182,8 +184,12 @@ func (s *Session) room(n int) error {
 // Close ends the session; the line stays open for the next one. A Read in progress goes on until the line says something.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	first := !s.closed
 	s.closed = true
 	s.free.Broadcast()
+	s.mu.Unlock()
+	if first && s.host == nil {
+		return s.write(appendFrame(nil, kindBye, nil))
+	}
 	return nil
 }

@@ -188,6 +188,16 @@ func TestAnAgentThatStartsAgainGetsANewSession(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatLeavesEndsTheSession(t *testing.T) {
+	c := newCable()
+	defer c.pull()
+	host, node := c.connect(t)
+	go node.Close() //nolint:errcheck // the host sees it
+	if _, err := host.Read(make([]byte, 1)); err != io.EOF {
+		t.Error(err)
+	}
+}
+
 func TestHalfAFrameEndsASessionAndTheNextHelloIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCable()

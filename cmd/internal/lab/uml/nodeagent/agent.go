@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
@@ -20,14 +21,14 @@ import (
 
 // Run serves calls on the terminal dev until ctx or the terminal ends.
 func Run(ctx context.Context, dev string, log *slog.Logger) error {
-	// close-on-exec: lvm complains about every descriptor that it inherits; non-blocking: Close ends a Read
+	// close-on-exec: lvm complains about every descriptor that it inherits; non-blocking: a deadline ends a Read
 	fd, err := unix.Open(dev, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", dev, err)
 	}
 	tty := os.NewFile(uintptr(fd), dev)
 	defer tty.Close()
-	defer context.AfterFunc(ctx, func() { tty.Close() })()
+	defer context.AfterFunc(ctx, func() { tty.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // then the end of the process does
 	if err := raw(fd); err != nil {
 		return fmt.Errorf("make %s raw: %w", dev, err)
 	}

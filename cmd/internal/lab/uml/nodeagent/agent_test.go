@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -111,6 +112,26 @@ func TestACommandEndsWhenItsCallerGoesAway(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the command still runs")
 		}
+	}
+}
+
+func TestACallToAnAgentThatNoLongerAnswersEndsWithItsContext(t *testing.T) {
+	near, far := net.Pipe()
+	go io.Copy(io.Discard, far) //nolint:errcheck // until the session is closed
+	mux, err := yamux.Client(near, nodeagent.MuxConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	defer mux.Close()
+	c, err := mux.OpenStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := call.Do(ctx, c, call.Request{Op: nodeagent.OpExec}, call.Streams{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }
 

@@ -24,12 +24,15 @@ type Dial struct {
 	Address string
 }
 
-// MuxConfig says how both ends share one session between calls. A node may stand still for long (its machine sleeps), and nothing
-// but the end of its kernel ends a session; so there are no keep-alives and no short timeouts.
+// writeTimeout is how long a call may wait for a node to take its bytes.
+const writeTimeout = time.Minute
+
+// MuxConfig says how both ends share one session between calls. A node may stand still for long, and nothing but its agent or
+// the end of its kernel ends a session; so there are no keep-alives.
 func MuxConfig() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.EnableKeepAlive = false
-	c.ConnectionWriteTimeout = 10 * time.Minute
+	c.ConnectionWriteTimeout = writeTimeout
 	c.StreamOpenTimeout = 0
 	c.LogOutput = io.Discard
 	return c
