@@ -81,7 +81,7 @@ func (p *unit) Kill() {
 // says so.
 func (p *unit) wait(ended <-chan string) {
 	defer close(p.done)
-	poll := time.NewTicker(pollUnit)
+	poll := time.NewTicker(p.units.poll)
 	defer poll.Stop()
 	for {
 		select {

@@ -18,6 +18,9 @@ import (
 type Units struct {
 	dir  string
 	dial func(context.Context) (manager, error)
+	// poll is how often a unit is looked at besides waiting for systemd's
+	// word, which is lost when the connection is.
+	poll time.Duration
 
 	mu   sync.Mutex
 	conn manager
@@ -45,17 +48,13 @@ func UnderSystemd() bool {
 // NewUnits returns a launcher that keeps the output of running tools in dir,
 // which must outlive the agent: a folder below /run.
 func NewUnits(dir string) *Units {
-	return &Units{dir: dir, dial: func(ctx context.Context) (manager, error) {
-		return dbus.NewSystemdConnectionContext(ctx)
-	}}
+	dial := func(ctx context.Context) (manager, error) { return dbus.NewSystemdConnectionContext(ctx) }
+	return &Units{dir: dir, dial: dial, poll: time.Second}
 }
 
 const (
 	unitPrefix = "rvol-tool-"
-	// pollUnit is how often a unit is looked at besides waiting for systemd's
-	// word, which is lost when the connection is.
-	pollUnit = time.Second
-	callTime = 5 * time.Second
+	callTime   = 5 * time.Second // for one question to systemd
 )
 
 func (u *Units) manager(ctx context.Context) (manager, error) {

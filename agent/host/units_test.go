@@ -135,11 +135,14 @@ func (s *systemd) ListUnitsByPatternsContext(_ context.Context, _, patterns []st
 func (s *systemd) GetUnitPropertyContext(_ context.Context, unit, property string) (*dbus.Property, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.units[unit]
-	if u == nil || s.lost {
+	if s.lost {
 		return nil, errors.New("no answer")
 	}
-	return &dbus.Property{Name: property, Value: godbus.MakeVariant(u.state)}, nil
+	state := "inactive" // of a unit that it never heard of
+	if u := s.units[unit]; u != nil {
+		state = u.state
+	}
+	return &dbus.Property{Name: property, Value: godbus.MakeVariant(state)}, nil
 }
 
 func (s *systemd) GetServicePropertyContext(_ context.Context, unit, property string) (*dbus.Property, error) {
@@ -163,7 +166,7 @@ func (s *systemd) count() int {
 }
 
 func (s *systemd) launcher(dir string) *Units {
-	return &Units{dir: dir, dial: func(context.Context) (manager, error) {
+	return &Units{dir: dir, poll: 10 * time.Millisecond, dial: func(context.Context) (manager, error) {
 		if !s.Connected() {
 			return nil, errors.New("no such file or directory")
 		}
