@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -49,6 +50,18 @@ func (n *network) heal() {
 	clear(n.cut)
 	close(n.healed)
 	n.healed = make(chan struct{})
+}
+
+// faults lists the links that are cut, for people.
+func (n *network) faults() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []string
+	for way := range n.cut {
+		out = append(out, way[0]+" to "+way[1]+": cut")
+	}
+	slices.Sort(out)
+	return out
 }
 
 // passes says whether from reaches to now, and when to ask again.

@@ -1,0 +1,45 @@
+package script
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// World is a cluster that scripts act on. Errors name the node.
+type World interface {
+	// Name is what scripts test for: [sim] or [kernel].
+	Name() string
+	// Rvol runs the command line from outside the nodes and returns its exit status.
+	Rvol(ctx context.Context, stdout, stderr io.Writer, args []string) int
+
+	Kill(node string) error  // loss of power
+	Start(node string) error // boots it again
+	Cut(a, b string, oneWay bool) error
+	Isolate(node string) error
+	Heal() error
+
+	StopAgent(node string) error // ends its process, as a crash does
+	StartAgent(node string) error
+	StopCoordinator(node string) error
+	StartCoordinator(node string) error
+
+	// Tool runs a tool of the node, as its administrator would.
+	Tool(ctx context.Context, node string, argv []string) (string, error)
+	// Write and Read use the volume's device where it is attached; Write returns when the data is stable.
+	Write(ctx context.Context, node, volume string, offset int64, data []byte) error
+	Read(ctx context.Context, node, volume string, offset, n int64) ([]byte, error)
+	// Hold opens the volume's device as a mount does, until Release.
+	Hold(node, volume, who string) error
+	Release(node, volume string) error
+	// Fault spoils commands of a node's tools from now on: hang, garbage, or fail with an exit status and text.
+	Fault(node, verb, kind string, args []string) error
+	// Mend ends all faults of a node.
+	Mend(node string) error
+	// Foreign makes a logical volume that is not rvol's.
+	Foreign(node, vg, name string, size int64) error
+	// Leader names the node whose coordinator leads.
+	Leader(ctx context.Context) (string, error)
+	// Advance lets time pass.
+	Advance(d time.Duration)
+}

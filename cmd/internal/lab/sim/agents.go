@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"rvol/agent"
+	"rvol/agent/host"
+	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
+)
+
+// ask makes a client of the first coordinator with an admin's identity.
+func (c *Cluster) token(ctx context.Context, kind, name string) (string, error) {
+	conn, err := c.Dial(ctx, c.Endpoints()[0])
+	if err != nil {
+		return "", err
+	}
+	defer closeConn(conn)
+	var last error
+	for range 100 {
+		t, err := adminv1.NewTokensClient(conn).Create(ctx, &adminv1.CreateTokenRequest{Kind: kind, Subject: name})
+		if err == nil {
+			return t.GetText(), nil
+		}
+		last = err
+		select { // the first coordinator is still electing itself
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return "", fmt.Errorf("make a token for %s %s: %w", kind, name, last)
+}
+
+func closeConn(conn any) {
+	if c, ok := conn.(interface{ Close() error }); ok {
+		_ = c.Close() // the answer is here, or will not come
+	}
+}
+
+// joinAgent makes the node join, and starts its agent.
+func (c *Cluster) joinAgent(ctx context.Context, n *Node) error {
+	token, err := c.token(ctx, "node", n.Name)
+	if err != nil {
+		return err
+	}
+	_, err = agent.Join(ctx, agent.JoinConfig{
+		State: n.agentDir(), Token: token, Coordinators: c.Endpoints(), Name: n.Name, Zone: zone(n.index),
+		Addresses: n.addresses(), Simulated: true, Dial: n.dial,
+	})
+	if err != nil {
+		return fmt.Errorf("join node %s: %w", n.Name, err)
+	}
+	return n.startAgent()
+}
+
+// zone spreads the nodes over three zones: z1, z2, z3, z1 ...
+func zone(i int) string { return "z" + strconv.Itoa(i%3+1) }
+
+func (n *Node) addresses() map[string]string {
+	return map[string]string{agent.DefaultNetwork: n.address()}
+}
+
+// startAgent runs the agent as its service would.
+func (n *Node) startAgent() error {
+	own, err := agent.IdentityDir(n.agentDir()).Load()
+	if err != nil {
+		return err
+	}
+	place, err := agent.LoadPlace(n.agentDir())
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.agent.running() {
+		return fmt.Errorf("the agent of %s runs already", n.Name)
+	}
+	config := agent.Config{
+		Log: n.c.Log.With("node", n.Name), Node: n.Name, Version: n.c.Version, Root: n.Root, State: n.agentDir(),
+		Machine: host.Machine{HostName: n.Name, MachineID: "machine-" + n.Name, BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
+		Run:     n.Run, Follow: n.DRBD.Follow, Find: n.find,
+		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(identity.NewSource(own), n.dial),
+		Coordinators: place.Coordinators,
+	}
+	if n.c.Hook != nil {
+		config.Hook = func(point string) error { return n.c.Hook(n.Name, point) }
+	}
+	n.agent = start(func(ctx context.Context) error { return agent.Run(ctx, config) })
+	return nil
+}
+
+// find is what the host's search for a tool says: all are installed here.
+func (n *Node) find(string) error { return nil }

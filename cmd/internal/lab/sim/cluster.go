@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"rvol/coordinator"
+	"rvol/drbd"
+	"rvol/drbd/drbdtest"
+	"rvol/proto/clientconfig"
+	"rvol/proto/identity"
+)
+
+// Config says what a simulated cluster shall have.
+type Config struct {
+	Dir          string // state of all nodes
+	Nodes        int
+	Coordinators int          // on the first so many nodes; 0: 3, or 1 with fewer nodes
+	DRBD         drbd.Version // zero: 8.4, as stock kernels have it
+	GroupSize    int64        // bytes of vg0, of vg1 with thin pool tp; 0: 1 GiB
+	Version      string
+	Log          *slog.Logger
+	Heartbeat    time.Duration // of agents; 0: the coordinator's default
+
+	// Hook is called by the agent of a node after each of its steps; an error crashes it there.
+	Hook func(node, point string) error
+}
+
+// The ports of a node.
+const (
+	apiPort  = "7170"
+	raftPort = "7171"
+)
+
+// Cluster is simulated nodes with their coordinators and agents.
+type Cluster struct {
+	Config
+	fabric *drbdtest.Fabric
+	net    *network
+
+	mu    sync.Mutex
+	nodes []*Node // n1, n2, ...
+}
+
+// New makes the nodes; nothing runs yet.
+func New(c Config) (*Cluster, error) {
+	if c.Coordinators == 0 {
+		c.Coordinators = 3
+		if c.Nodes < 3 {
+			c.Coordinators = 1
+		}
+	}
+	if c.DRBD == (drbd.Version{}) {
+		c.DRBD = drbdtest.V84
+	}
+	if c.GroupSize == 0 {
+		c.GroupSize = 1 << 30
+	}
+	cl := &Cluster{Config: c, fabric: drbdtest.NewFabric(), net: newNetwork()}
+	for i := range c.Nodes {
+		n, err := cl.newNode(i)
+		if err != nil {
+			return nil, err
+		}
+		cl.nodes = append(cl.nodes, n)
+	}
+	return cl, nil
+}
+
+// Node returns the named node, or an error that lists those there are.
+func (c *Cluster) Node(name string) (*Node, error) {
+	for _, n := range c.nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("no node %q: there are n1 to n%d", name, len(c.nodes))
+}
+
+// Nodes returns all nodes.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Endpoints are the API addresses of the coordinators.
+func (c *Cluster) Endpoints() []string {
+	var out []string
+	for _, n := range c.nodes[:c.Coordinators] {
+		out = append(out, n.api())
+	}
+	return out
+}
+
+// AdminConfig is the path of a client configuration with the role admin.
+func (c *Cluster) AdminConfig() string { return filepath.Join(c.Dir, "admin.yaml") }
+
+// Start makes the cluster: the first coordinator, the others, an agent on each node. It
+// returns when every node is Ready.
+func (c *Cluster) Start(ctx context.Context) error {
+	first := c.nodes[0]
+	err := coordinator.Init(coordinator.InitConfig{
+		Dir: first.coordinatorDir(), Cluster: "lab", Name: first.Name, API: first.api(), Raft: first.raft(),
+		AdminConfig: c.AdminConfig(), Version: c.Version,
+	})
+	if err != nil {
+		return err
+	}
+	if err := first.startCoordinator(); err != nil {
+		return err
+	}
+	for _, n := range c.nodes[1:c.Coordinators] {
+		if err := c.joinCoordinator(ctx, n); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.nodes {
+		if err := c.joinAgent(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) joinCoordinator(ctx context.Context, n *Node) error {
+	token, err := c.token(ctx, "coordinator", n.Name)
+	if err != nil {
+		return err
+	}
+	err = coordinator.Join(ctx, coordinator.JoinConfig{
+		Dir: n.coordinatorDir(), Token: token, Coordinators: c.Endpoints()[:1], Name: n.Name,
+		API: n.api(), Raft: n.raft(), Dial: n.dial, Version: c.Version,
+	})
+	if err != nil {
+		return fmt.Errorf("join coordinator %s: %w", n.Name, err)
+	}
+	return n.startCoordinator()
+}
+
+// Cut loses everything between two nodes; with oneWay only what a sends to b.
+func (c *Cluster) Cut(a, b string, oneWay bool) {
+	c.net.disturb(a, b, true)
+	if oneWay {
+		c.fabric.CutOneWay(a, b)
+		return
+	}
+	c.net.disturb(b, a, true)
+	c.fabric.Cut(a, b)
+}
+
+// Isolate cuts a node from all others.
+func (c *Cluster) Isolate(name string) {
+	for _, n := range c.nodes {
+		if n.Name != name {
+			c.Cut(name, n.Name, false)
+		}
+	}
+}
+
+// Heal repairs every link.
+func (c *Cluster) Heal() {
+	c.net.heal()
+	c.fabric.Heal()
+}
+
+// Close ends everything.
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, n := range c.nodes {
+		n.stopAgent()
+		errs = append(errs, n.stopCoordinator())
+	}
+	c.fabric.Close()
+	return errors.Join(errs...)
+}
+
+// Dial connects to a coordinator's API as the owner of a client configuration would,
+// from outside the nodes' network.
+func (c *Cluster) Dial(_ context.Context, endpoint string) (grpc.ClientConnInterface, error) {
+	config, err := clientconfig.Load(c.AdminConfig())
+	if err != nil {
+		return nil, err
+	}
+	own, err := config.Credentials()
+	if err != nil {
+		return nil, err
+	}
+	return c.connect("", endpoint, identity.ClientTLS(identity.NewSource(own), identity.Peers{Allow: identity.AllowRoles(identity.Server)}))
+}
+
+// DialRaw connects to a port of a node from outside, without TLS.
+func (c *Cluster) DialRaw(ctx context.Context, node string, port int) (net.Conn, error) {
+	return c.net.dial(ctx, "", fmt.Sprintf("%s:%d", node, port))
+}
+
+func (c *Cluster) connect(from, addr string, config *tls.Config) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+addr,
+		grpc.WithTransportCredentials(credentials.NewTLS(config)),
+		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.net.dial(ctx, from, a) }))
+}
+
+// tempRoot is a folder for the state of a cluster, in memory where the machine has such a place.
+func tempRoot() (string, error) {
+	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() {
+		if dir, err := os.MkdirTemp("/dev/shm", "rvol-sim-"); err == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp("", "rvol-sim-")
+}

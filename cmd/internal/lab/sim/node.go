@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+
+	"rvol/agent/agenttest"
+	"rvol/coordinator"
+)
+
+// Node is one simulated machine with what runs on it.
+type Node struct {
+	*agenttest.Machine
+	c     *Cluster
+	index int
+
+	mu          sync.Mutex
+	off         bool
+	boots       int
+	coordinator *process
+	agent       *process
+}
+
+// process is something that runs until it is stopped, or ends by itself.
+type process struct {
+	stop func()
+	done chan struct{}
+	err  error // once done
+}
+
+func start(run func(context.Context) error) *process {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{stop: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		defer cancel()
+		p.err = run(ctx)
+	}()
+	return p
+}
+
+func (p *process) running() bool {
+	if p == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// end stops the process and waits for it.
+func (p *process) end() error {
+	if p == nil {
+		return nil
+	}
+	p.stop()
+	<-p.done
+	return p.err
+}
+
+func (c *Cluster) newNode(i int) (*Node, error) {
+	name := fmt.Sprintf("n%d", i+1)
+	m, err := agenttest.New(c.fabric, agenttest.Config{
+		Name: name, Version: c.DRBD, Root: filepath.Join(c.Dir, name), Seed: uint64(i + 1),
+		Groups:    map[string]int64{"vg0": c.GroupSize, "vg1": c.GroupSize},
+		ThinPools: map[string]string{"vg1": "tp"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make node %s: %w", name, err)
+	}
+	return &Node{Machine: m, c: c, index: i, boots: 1}, nil
+}
+
+func (n *Node) api() string            { return net.JoinHostPort(n.Name, apiPort) }
+func (n *Node) raft() string           { return net.JoinHostPort(n.Name, raftPort) }
+func (n *Node) coordinatorDir() string { return filepath.Join(n.Root, "var/lib/rvol/coordinator") }
+func (n *Node) agentDir() string       { return filepath.Join(n.Root, "var/lib/rvol/agent") }
+
+// address is the node's replication address.
+func (n *Node) address() string { return fmt.Sprintf("10.77.0.%d", n.index+1) }
+
+func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
+	return n.c.net.dial(ctx, n.Name, addr)
+}
+
+func (n *Node) hasCoordinator() bool { return n.index < n.c.Coordinators }
+
+func (n *Node) startCoordinator() error {
+	api, err := n.c.net.listen(n.api())
+	if err != nil {
+		return err
+	}
+	raft, err := n.c.net.listen(n.raft())
+	if err != nil {
+		return err
+	}
+	config := coordinator.Config{
+		Dir: n.coordinatorDir(), API: api, Raft: raft, Dial: n.dial, Heartbeat: n.c.Heartbeat,
+		Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.coordinator = start(func(ctx context.Context) error {
+		defer func() { _, _ = api.Close(), raft.Close() }() // closing a port in memory cannot fail
+		return coordinator.Run(ctx, config)
+	})
+	return nil
+}
+
+func (n *Node) stopCoordinator() error {
+	n.mu.Lock()
+	p := n.coordinator
+	n.mu.Unlock()
+	return p.end()
+}
+
+func (n *Node) stopAgent() {
+	n.mu.Lock()
+	p := n.agent
+	n.mu.Unlock()
+	_ = p.end() // why it ended is in the log
+}
+
+// Kill takes the node's power: its kernel, its processes and its connections are gone
+// at once, its disks keep what was written.
+func (n *Node) Kill() error {
+	n.mu.Lock()
+	if n.off {
+		n.mu.Unlock()
+		return fmt.Errorf("node %s is off already", n.Name)
+	}
+	n.off = true
+	n.mu.Unlock()
+	n.c.net.silence(n.Name)
+	if err := n.PowerOff(); err != nil {
+		return err
+	}
+	n.stopAgent()
+	_ = n.stopCoordinator() // it lost its ports: whatever it says now is of no interest
+	return nil
+}
+
+// Boot brings the node back with what its disks hold.
+func (n *Node) Boot() error {
+	n.mu.Lock()
+	if !n.off {
+		n.mu.Unlock()
+		return fmt.Errorf("node %s is on already", n.Name)
+	}
+	n.off = false
+	n.boots++
+	n.mu.Unlock()
+	n.PowerOn()
+	if n.hasCoordinator() {
+		if err := n.startCoordinator(); err != nil {
+			return err
+		}
+	}
+	return n.startAgent()
+}
+
+// Off says whether the node has no power.
+func (n *Node) Off() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.off
+}
