@@ -117,28 +117,39 @@ func (c Config) validateHosts(v Version) error {
 	names, ids := map[string]bool{}, map[NodeID]bool{}
 	for _, h := range c.Hosts {
 		switch {
-		case !hostRE.MatchString(h.Name):
-			return invalid("host", h.Name, "want a host name")
 		case names[h.Name]:
 			return invalid("host", h.Name, "named twice")
-		case h.NodeID < 0 || h.NodeID > 31:
-			return invalid("node-id", h.NodeID.String(), "want 0 to 31")
 		case ids[h.NodeID] && !v.Is84():
 			return invalid("node-id", h.NodeID.String(), "used twice")
-		case len(h.Addresses) == 0 || len(h.Addresses) != len(c.Hosts[0].Addresses):
+		case len(h.Addresses) != len(c.Hosts[0].Addresses):
 			return invalid("host", h.Name, "want one address per network")
-		case v.Is84() && h.Kind != Diskful:
-			return invalid("host", h.Name, "DRBD 8.4 has no diskless peers")
 		}
-		for _, a := range h.Addresses {
-			if !a.IsValid() || a.Port() == 0 || a.Addr().Zone() != "" || a.Addr().IsUnspecified() {
-				return invalid("address", a.String(), "want an address without zone and a port")
-			}
+		if err := h.validate(v); err != nil {
+			return err
 		}
 		names[h.Name], ids[h.NodeID] = true, true
 	}
 	if !names[c.This] {
 		return invalid("this host", c.This, "not among the hosts")
+	}
+	return nil
+}
+
+func (h Host) validate(v Version) error {
+	switch {
+	case !hostRE.MatchString(h.Name):
+		return invalid("host", h.Name, "want a host name")
+	case h.NodeID < 0 || h.NodeID > 31:
+		return invalid("node-id", h.NodeID.String(), "want 0 to 31")
+	case len(h.Addresses) == 0:
+		return invalid("host", h.Name, "want one address per network")
+	case v.Is84() && h.Kind != Diskful:
+		return invalid("host", h.Name, "DRBD 8.4 has no diskless peers")
+	}
+	for _, a := range h.Addresses {
+		if !a.IsValid() || a.Port() == 0 || a.Addr().Zone() != "" || a.Addr().IsUnspecified() {
+			return invalid("address", a.String(), "want an address without zone and a port")
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package drbd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,10 +85,7 @@ func known(e Event) bool {
 	case EndOfDump:
 		return e.Kind == Exists
 	case ResourceEvent, ConnectionEvent, DeviceEvent, PeerDeviceEvent, PathEvent:
-		switch e.Kind {
-		case Exists, Create, Change, Rename, Destroy:
-			return true
-		}
+		return slices.Contains([]EventKind{Exists, Create, Change, Rename, Destroy}, e.Kind)
 	case HelperEvent:
 		return e.Kind == Call || e.Kind == Response
 	}

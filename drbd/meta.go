@@ -137,47 +137,53 @@ func ParseGI(out []byte) (UUID, error) {
 
 // ParseDumpMD reads what dump-md prints.
 func ParseDumpMD(out []byte) (Metadata, error) {
-	var (
-		md              Metadata
-		current, device bool
-		inUUIDs         bool // the line after v08's "uuid {"
-		err             error
-	)
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan() && err == nil; {
+	var p dumpParser
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		words := strings.Fields(strings.ReplaceAll(lines.Text(), ";", " "))
-		if inUUIDs && len(words) > 0 {
-			words, inUUIDs = []string{"current-uuid", words[0]}, false
-		}
-		if len(words) < 2 {
-			continue
-		}
-		switch words[0] {
-		case "version":
-			md.Format = strings.Trim(words[1], `"`)
-			md.Peers = 1
-		case "max-peers":
-			md.Peers, err = strconv.Atoi(words[1])
-		case "uuid":
-			inUUIDs = true
-		case "current-uuid":
-			md.Current, err = parseUUID(words[1])
-			current = true
-		case "device-uuid":
-			md.Device, err = parseUUID(words[1])
-			device = true
-		case "la-size-sect", "effective-size":
-			md.Size, err = parseSize(words[1], 512)
+		if err := p.line(words); err != nil {
+			return Metadata{}, fmt.Errorf("parse dump-md: %w", err)
 		}
 	}
 	switch {
-	case err != nil:
-		return Metadata{}, fmt.Errorf("parse dump-md: %w", err)
-	case md.Format != "v08" && md.Format != "v09":
-		return Metadata{}, fmt.Errorf("parse dump-md: unknown format %.20q", md.Format)
-	case !current || !device:
+	case p.md.Format != "v08" && p.md.Format != "v09":
+		return Metadata{}, fmt.Errorf("parse dump-md: unknown format %.20q", p.md.Format)
+	case !p.current || !p.device:
 		return Metadata{}, errors.New("parse dump-md: cut short")
 	}
-	return md, nil
+	return p.md, nil
+}
+
+// dumpParser is how far a dump was read.
+type dumpParser struct {
+	md              Metadata
+	current, device bool
+	inUUIDs         bool // the line after v08's "uuid {"
+}
+
+func (p *dumpParser) line(words []string) (err error) {
+	if p.inUUIDs && len(words) > 0 {
+		words, p.inUUIDs = []string{"current-uuid", words[0]}, false
+	}
+	if len(words) < 2 {
+		return nil
+	}
+	switch words[0] {
+	case "version":
+		p.md.Format, p.md.Peers = strings.Trim(words[1], `"`), 1
+	case "max-peers":
+		p.md.Peers, err = strconv.Atoi(words[1])
+	case "uuid":
+		p.inUUIDs = true
+	case "current-uuid":
+		p.current = true
+		p.md.Current, err = parseUUID(words[1])
+	case "device-uuid":
+		p.device = true
+		p.md.Device, err = parseUUID(words[1])
+	case "la-size-sect", "effective-size":
+		p.md.Size, err = parseSize(words[1], 512)
+	}
+	return err
 }
 
 // meta runs drbdmeta in the format of this version.

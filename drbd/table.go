@@ -57,36 +57,39 @@ func (t *Table) Apply(e Event) error {
 		return nil
 	case ResourceEvent:
 		return t.applyResource(e)
+	case ConnectionEvent, DeviceEvent, PeerDeviceEvent:
+		if r := t.resources[e.Name()]; r != nil {
+			return r.apply(e)
+		}
 	}
-	r := t.resources[e.Name()]
-	if r == nil {
-		return lost(e)
-	}
+	return lost(e)
+}
+
+// apply changes a part of a resource.
+func (r *Resource) apply(e Event) error {
 	switch e.Object {
 	case ConnectionEvent:
 		return r.applyConnection(e)
 	case DeviceEvent:
 		return r.applyDevice(e)
-	case PeerDeviceEvent:
+	default:
 		return r.applyPeerDevice(e)
 	}
-	return lost(e)
 }
 
 func (t *Table) applyResource(e Event) error {
 	name := e.Name()
 	r := t.resources[name]
-	switch e.Kind {
-	case Exists, Create:
+	switch {
+	case e.Kind == Exists || e.Kind == Create:
 		r = &Resource{Name: name, NodeID: NoNode}
 		t.resources[name] = r
-	case Destroy:
+	case e.Kind == Destroy:
 		delete(t.resources, name)
 		return nil
-	case Rename:
+	case e.Kind == Rename:
 		return t.rename(r, e)
-	}
-	if r == nil {
+	case r == nil:
 		return lost(e)
 	}
 	set(e, "role", &r.Role)

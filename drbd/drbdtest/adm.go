@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rvol/drbd"
 )
 
 // drbdadm is -c FILE [-d] VERB RESOURCE[/VOLUME], or --version.
@@ -44,7 +46,7 @@ func (n *Node) drbdadm(ctx context.Context, args []string) (string, error) {
 	if dry {
 		return n.printed(commands), nil
 	}
-	return n.carryOut(ctx, commands)
+	return n.carryOut(ctx, rest[0], commands)
 }
 
 func (n *Node) versionText() string {
@@ -71,9 +73,16 @@ func (n *Node) plan(verb string, c *config) ([][]string, error) {
 		return n.planAdjust(c, r), nil
 	case "new-resource":
 		return [][]string{n.newResourceCommand(c)}, nil
-	case "resource-options":
-		return [][]string{setup("resource-options", options(c.options), c.name, "--set-defaults")}, nil
 	}
+	commands := append(n.planVolumes(verb, c), n.planPeers(verb, c)...)
+	if commands == nil {
+		return nil, refuse(1, "drbdadm: Unknown command '%s'", verb)
+	}
+	return commands, nil
+}
+
+// planVolumes lists the commands of a verb that is about volumes.
+func (n *Node) planVolumes(verb string, c *config) [][]string {
 	var commands [][]string
 	for _, v := range c.volumes {
 		switch verb {
@@ -81,10 +90,14 @@ func (n *Node) plan(verb string, c *config) ([][]string, error) {
 			commands = append(commands, n.newMinorCommand(c, v))
 		case "attach":
 			commands = append(commands, n.attachCommands(c, v)...)
-		case "disk-options":
-			commands = append(commands, setup("disk-options", options(c.disk), v.minor.String(), "--set-defaults"))
 		}
 	}
+	return commands
+}
+
+// planPeers lists the commands of a verb that is about peers.
+func (n *Node) planPeers(verb string, c *config) [][]string {
+	var commands [][]string
 	for _, p := range c.peers {
 		switch verb {
 		case "connect":
@@ -93,10 +106,7 @@ func (n *Node) plan(verb string, c *config) ([][]string, error) {
 			commands = append(commands, n.disconnectCommand(c, p))
 		}
 	}
-	if commands == nil {
-		return nil, refuse(1, "drbdadm: Unknown command '%s'", verb)
-	}
-	return commands, nil
+	return commands
 }
 
 // setup makes a command line of drbdsetup.
@@ -244,22 +254,42 @@ func (n *Node) adjustVolumes(c *config, r *resource) [][]string {
 }
 
 func (n *Node) adjustPeer(c *config, p confPeer, k *conn) [][]string {
-	var commands [][]string
 	switch {
 	case k == nil:
-		commands = append(n.newPeerCommands(c, p), n.peerDeviceCommands(c, p)...)
+		commands := append(n.newPeerCommands(c, p), n.peerDeviceCommands(c, p)...)
 		return append(commands, n.connectCommand(c, p))
-	case n.version.Is84() && !slices.Equal(k.paths, p.paths):
-		old := confPeer{paths: k.paths}
-		return [][]string{n.disconnectCommand(c, old), n.connectCommand(c, p)}
-	case n.version.Is84() && !maps.Equal(k.net, p.net):
-		return [][]string{setup("net-options", options(p.net), p.paths[0][0], p.paths[0][1], "--set-defaults")}
 	case n.version.Is84():
-		return nil
+		return n.adjustPeer84(c, p, k)
 	}
+	var commands [][]string
 	if !maps.Equal(k.net, p.net) {
 		commands = append(commands, setup("net-options", options(p.net), c.name, p.id.String(), "--set-defaults"))
 	}
+	commands = append(commands, adjustPaths(c, p, k)...)
+	for _, d := range k.devices() {
+		if !maps.Equal(d.opts, p.opts[d.volume]) {
+			commands = append(commands, setup("peer-device-options", options(p.opts[d.volume]), c.name, p.id.String(),
+				strconv.Itoa(d.volume), "--set-defaults"))
+		}
+	}
+	if k.state == drbd.StandAlone {
+		commands = append(commands, n.connectCommand(c, p))
+	}
+	return commands
+}
+
+func (n *Node) adjustPeer84(c *config, p confPeer, k *conn) [][]string {
+	switch {
+	case !slices.Equal(k.paths, p.paths):
+		return [][]string{n.disconnectCommand(c, confPeer{paths: k.paths}), n.connectCommand(c, p)}
+	case !maps.Equal(k.net, p.net):
+		return [][]string{setup("net-options", options(p.net), p.paths[0][0], p.paths[0][1], "--set-defaults")}
+	}
+	return nil
+}
+
+func adjustPaths(c *config, p confPeer, k *conn) [][]string {
+	var commands [][]string
 	for _, path := range k.paths {
 		if !slices.Contains(p.paths, path) {
 			commands = append(commands, setup("del-path", nil, c.name, p.id.String(), path[0], path[1]))
@@ -269,15 +299,6 @@ func (n *Node) adjustPeer(c *config, p confPeer, k *conn) [][]string {
 		if !slices.Contains(k.paths, path) {
 			commands = append(commands, setup("new-path", nil, c.name, p.id.String(), path[0], path[1]))
 		}
-	}
-	for volume, d := range k.devs {
-		if !maps.Equal(d.opts, p.opts[volume]) {
-			commands = append(commands, setup("peer-device-options", options(p.opts[volume]), c.name, p.id.String(),
-				strconv.Itoa(volume), "--set-defaults"))
-		}
-	}
-	if k.state == "StandAlone" {
-		commands = append(commands, n.connectCommand(c, p))
 	}
 	return commands
 }
@@ -295,25 +316,15 @@ func (n *Node) printed(commands [][]string) string {
 	return b.String()
 }
 
-// carryOut runs the commands until one fails, which drbdadm repeats.
-func (n *Node) carryOut(ctx context.Context, commands [][]string) (string, error) {
+// carryOut runs the commands until one fails, which drbdadm repeats. up and
+// adjust end with exit code 1 whatever failed.
+func (n *Node) carryOut(ctx context.Context, verb string, commands [][]string) (string, error) {
 	var out strings.Builder
 	for _, c := range commands {
 		text, err := n.dispatch(ctx, c)
 		n.publish()
 		if r, ok := errors.AsType[*refusal](err); ok {
-			line := strings.TrimSuffix(n.printed([][]string{c}), "\n")
-			code := r.code
-			if code == 10 || code == 255 {
-				code = 1
-			}
-			if c[1] == "attach" && len(commands) <= 2 || strings.Contains(line, "disconnect") {
-				code = r.code
-			}
-			if r.stderr == "No valid meta data found" {
-				return out.String(), refuse(1, "%s", r.stderr)
-			}
-			return out.String(), refuse(code, "%s\nCommand '%s' terminated with exit code %d", r.stderr, line, r.code)
+			return out.String(), n.repeated(verb, c, r)
 		}
 		if err != nil {
 			return out.String(), err
@@ -321,4 +332,16 @@ func (n *Node) carryOut(ctx context.Context, commands [][]string) (string, error
 		out.WriteString(text)
 	}
 	return out.String(), nil
+}
+
+func (n *Node) repeated(verb string, command []string, r *refusal) error {
+	code, text := r.code, r.stderr
+	if verb == "up" || verb == "adjust" {
+		code = 1
+	}
+	if text != noMetaData {
+		line := strings.TrimSuffix(n.printed([][]string{command}), "\n")
+		text += fmt.Sprintf("\nCommand '%s' terminated with exit code %d", line, r.code)
+	}
+	return refuse(code, "%s", text)
 }

@@ -1,7 +1,9 @@
 package drbdtest
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,34 +22,42 @@ type section struct {
 // parseSections reads the statements between braces.
 func parseSections(tokens *[]string, depth int) (*section, error) {
 	s := &section{}
-	var words []string
+	for len(*tokens) > 0 {
+		words, end := nextStatement(tokens)
+		switch {
+		case end == "}" && depth > 0 && len(words) == 0:
+			return s, nil
+		case len(words) == 0 || end == "}" || end == "":
+			return nil, fmt.Errorf("parse error: unexpected %q", end)
+		case end == ";":
+			s.options = append(s.options, words)
+			continue
+		}
+		inner, err := parseSections(tokens, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		inner.name, inner.args = words[0], words[1:]
+		s.sections = append(s.sections, inner)
+	}
+	if depth > 0 {
+		return nil, errors.New("parse error: unexpected end of file")
+	}
+	return s, nil
+}
+
+// nextStatement takes words up to the sign that ends them; "" at the end of
+// the file.
+func nextStatement(tokens *[]string) (words []string, end string) {
 	for len(*tokens) > 0 {
 		t := (*tokens)[0]
 		*tokens = (*tokens)[1:]
-		switch {
-		case t == ";" && len(words) > 0:
-			s.options = append(s.options, words)
-			words = nil
-		case t == "{" && len(words) > 0:
-			inner, err := parseSections(tokens, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			inner.name, inner.args = words[0], words[1:]
-			s.sections = append(s.sections, inner)
-			words = nil
-		case t == "}" && depth > 0 && len(words) == 0:
-			return s, nil
-		case t == ";" || t == "{" || t == "}":
-			return nil, fmt.Errorf("parse error: unexpected %q", t)
-		default:
-			words = append(words, strings.Trim(t, `"`))
+		if t == ";" || t == "{" || t == "}" {
+			return words, t
 		}
+		words = append(words, strings.Trim(t, `"`))
 	}
-	if depth > 0 || len(words) > 0 {
-		return nil, fmt.Errorf("parse error: unexpected end of file")
-	}
-	return s, nil
+	return words, ""
 }
 
 // tokenize cuts a file into words, quoted words and signs.
@@ -299,28 +309,15 @@ func nodeID(host *section) (drbd.NodeID, error) {
 }
 
 func (c *config) connection(s *section, hosts map[string]*section, this string, netOptions []string) (confPeer, error) {
-	p := confPeer{opts: map[int]map[string]string{}}
-	for _, path := range s.sections {
-		if path.name != "path" {
-			continue
-		}
-		ends := map[string]string{}
-		for _, o := range path.options { // host NAME address FAMILY ADDRESS
-			if len(o) != 5 || o[0] != "host" || o[2] != "address" {
-				return p, fmt.Errorf("parse error: unexpected '%s' in path", strings.Join(o, " "))
-			}
-			ends[o[1]] = o[3] + ":" + o[4]
-			if o[1] != this {
-				p.name = o[1]
-			}
-		}
-		p.paths = append(p.paths, [2]string{ends[this], ends[p.name]})
+	name, paths, err := s.pathsOf(this)
+	if err != nil {
+		return confPeer{}, err
 	}
-	host := hosts[p.name]
+	host := hosts[name]
 	if host == nil {
-		return p, fmt.Errorf("connection to host '%s' that is not defined", p.name)
+		return confPeer{}, fmt.Errorf("connection to host '%s' that is not defined", name)
 	}
-	var err error
+	p := confPeer{name: name, paths: paths}
 	if p.id, err = nodeID(host); err != nil {
 		return p, err
 	}
@@ -329,28 +326,53 @@ func (c *config) connection(s *section, hosts map[string]*section, this string, 
 		return p, err
 	}
 	p.net = merged(c.net, own)
+	p.opts, err = c.peerDevices(host)
+	return p, err
+}
+
+// pathsOf reads the paths of a connection and who is at their other end.
+func (s *section) pathsOf(this string) (peer string, paths [][2]string, err error) {
+	for _, path := range s.sections {
+		if path.name != "path" {
+			continue
+		}
+		ends := map[string]string{}
+		for _, o := range path.options { // host NAME address FAMILY ADDRESS
+			if len(o) != 5 || o[0] != "host" || o[2] != "address" {
+				return "", nil, fmt.Errorf("parse error: unexpected '%s' in path", strings.Join(o, " "))
+			}
+			ends[o[1]] = o[3] + ":" + o[4]
+			if o[1] != this {
+				peer = o[1]
+			}
+		}
+		paths = append(paths, [2]string{ends[this], ends[peer]})
+	}
+	return peer, paths, nil
+}
+
+// peerDevices makes the peer-device options of a peer's volumes.
+func (c *config) peerDevices(host *section) (map[int]map[string]string, error) {
 	volumes, err := volumesOf(host, "tiebreaker")
 	if err != nil {
-		return p, err
+		return nil, err
 	}
+	opts := map[int]map[string]string{}
 	for i, v := range volumes {
-		p.opts[v.number] = merged(c.peerDev, nil)
+		opts[v.number] = merged(c.peerDev, nil)
 		if v.disk == "" {
-			p.opts[v.number]["bitmap"] = "no"
+			opts[v.number]["bitmap"] = "no"
 		}
 		if t := host.sections[i].option("tiebreaker"); len(t) == 1 && t[0] == "no" {
-			p.opts[v.number]["peer-tiebreaker"] = "no"
+			opts[v.number]["peer-tiebreaker"] = "no"
 		}
 	}
-	return p, nil
+	return opts, nil
 }
 
 func merged(a, b map[string]string) map[string]string {
 	all := map[string]string{}
-	for _, m := range []map[string]string{a, b} {
-		for k, v := range m {
-			all[k] = v
-		}
-	}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
 	return all
 }

@@ -127,15 +127,22 @@ func (c *conn) afterLoss(peerWasPrimary bool) {
 		if d == nil || d.state != drbd.UpToDate {
 			continue
 		}
-		switch {
-		case r.is84() && r.role == drbd.Primary && p.slot() != nil && p.slot().Bitmap == 0:
+		slot := p.slot()
+		if r.is84() && r.role == drbd.Primary && slot != nil && slot.Bitmap == 0 {
 			d.rotate()
-		case !r.is84() && r.role == drbd.Secondary && peerWasPrimary && d.quorum && r.opts["quorum"] != "" &&
-			r.opts["quorum"] != "off" && !r.seesPrimary():
+		}
+		if !r.is84() && r.role == drbd.Secondary && peerWasPrimary && r.mayBeOld(d) {
 			d.setState(drbd.Consistent)
 		}
 	}
 	r.continueResyncs()
+}
+
+// mayBeOld says that a Primary may go on where it cannot be seen from here:
+// with quorum, a Secondary knows only that its data was good.
+func (r *resource) mayBeOld(d *device) bool {
+	_, off := r.threshold("quorum", 0)
+	return !off && d.quorum && !r.seesPrimary()
 }
 
 // seesPrimary says that a connected peer is Primary.

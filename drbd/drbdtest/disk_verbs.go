@@ -45,9 +45,8 @@ func (n *Node) onDevice(verb string, a arguments) error {
 // newCurrentUUID is formation's last step. Without a connection DRBD 9 obeys
 // too, and makes this disk UpToDate alone.
 func (d *device) newCurrentUUID(a arguments) error {
-	old := d.res.is84()
 	known := []string{"clear-bitmap", "force-resync"}
-	if old {
+	if d.res.is84() {
 		known = known[:1]
 	}
 	if err := a.only("new-current-uuid", known...); err != nil {
@@ -56,26 +55,28 @@ func (d *device) newCurrentUUID(a arguments) error {
 	if d.md == nil {
 		return failed(d.minor, 138, "Device does not have a disk")
 	}
-	initial := len(a.options) > 0 && d.fresh()
-	standAlone := true
-	for _, c := range d.res.conns {
-		standAlone = standAlone && c.state == drbd.StandAlone
-		if old && c.state != drbd.Connected {
-			initial = false
-		}
-	}
-	switch {
-	case old && standAlone: // a new generation, and the disk stays what it is
+	connected, standAlone := d.res.connection()
+	switch initial := len(a.options) > 0 && d.fresh(); {
+	case d.res.is84() && standAlone: // a new generation, and the disk stays what it is
 		d.rotate()
-		return nil
-	case !initial && !standAlone, !initial && d.state != drbd.UpToDate:
+	case initial && (connected || !d.res.is84()):
+		d.begin(a.options["clear-bitmap"] == "yes")
+	case !standAlone || d.state != drbd.UpToDate:
 		return failed(d.minor, 151, "Need to be StandAlone")
-	case !initial:
+	default:
 		d.rotate()
-		return nil
 	}
-	d.begin(a.options["clear-bitmap"] == "yes")
 	return nil
+}
+
+// connection says that all peers are connected, or none is tried.
+func (r *resource) connection() (connected, standAlone bool) {
+	connected, standAlone = true, true
+	for _, c := range r.conns {
+		connected = connected && c.state == drbd.Connected
+		standAlone = standAlone && c.state == drbd.StandAlone
+	}
+	return connected, standAlone
 }
 
 // begin makes the first generation, on this disk and those of connected
@@ -84,36 +85,31 @@ func (d *device) begin(equal bool) {
 	d.md.Current = d.res.node.fabric.newUUID()
 	d.setState(drbd.UpToDate)
 	for _, c := range d.res.connections() {
-		p := c.devs[d.volume]
-		if p == nil || p.slot() == nil {
-			continue
+		if p := c.devs[d.volume]; p != nil && p.slot() != nil {
+			p.begin(equal)
 		}
-		if equal {
-			p.slot().OutOfSync, p.slot().Bitmap = nil, 0
-		}
-		r := p.remote()
-		if r == nil || r.md == nil || !r.fresh() || c.broken() {
-			continue
-		}
-		if !equal {
-			p.startResync(true)
-			r.res.node.publish()
-			continue
-		}
-		r.md.Current = d.md.Current
-		for _, s := range r.md.Peers {
-			s.OutOfSync, s.Bitmap = nil, 0
-		}
-		r.setState(drbd.UpToDate)
 	}
 	d.save()
-	for _, c := range d.res.conns {
-		if c.other != nil {
-			c.other.res.recount()
-			c.other.res.node.publish()
-		}
+	d.res.recountAll()
+}
+
+func (p *peerDev) begin(equal bool) {
+	if equal {
+		p.slot().OutOfSync, p.slot().Bitmap = nil, 0
 	}
-	d.res.recount()
+	r := p.remote()
+	if r == nil || r.md == nil || !r.fresh() || p.conn.broken() {
+		return
+	}
+	if !equal {
+		p.startResync(true)
+		return
+	}
+	r.md.Current = p.device().md.Current
+	for _, s := range r.md.Peers {
+		s.OutOfSync, s.Bitmap = nil, 0
+	}
+	r.setState(drbd.UpToDate)
 }
 
 // attach MINOR DISK DISK internal.
@@ -220,13 +216,7 @@ func (d *device) letGo() {
 	d.setState(drbd.Failed)
 	d.res.node.publish()
 	d.setState(drbd.Diskless)
-	d.res.recount()
-	for _, c := range d.res.conns {
-		if c.other != nil {
-			c.other.res.recount()
-			c.other.res.node.publish()
-		}
-	}
+	d.res.recountAll()
 }
 
 // resizeAll grows a device to the smallest of its disks and copies what is
@@ -238,18 +228,9 @@ func (d *device) resizeAll(a arguments) error {
 	if d.md == nil {
 		return failed(d.minor, 138, "Device does not have a disk")
 	}
-	parts := []*device{d}
-	for _, c := range d.res.connections() {
-		p := c.devs[d.volume]
-		if p == nil {
-			continue
-		}
-		if p.repl.Resyncing() {
-			return failed(d.minor, 130, "Resize not allowed during resync.")
-		}
-		if r := p.remote(); r != nil {
-			parts = append(parts, r)
-		}
+	parts, busy := d.parts()
+	if busy {
+		return failed(d.minor, 130, "Resize not allowed during resync.")
 	}
 	size := int64(1) << 62
 	for _, part := range parts {
@@ -269,6 +250,23 @@ func (d *device) resizeAll(a arguments) error {
 		d.copyGrowth(Extent{Off: old, Len: size - old})
 	}
 	return nil
+}
+
+// parts are this device and those of the connected peers; busy when one of
+// them is being copied.
+func (d *device) parts() (all []*device, busy bool) {
+	all = []*device{d}
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil {
+			continue
+		}
+		busy = busy || p.repl.Resyncing()
+		if r := p.remote(); r != nil {
+			all = append(all, r)
+		}
+	}
+	return all, busy
 }
 
 // moveTo sets the size and puts the metadata to the end of the disk as it is

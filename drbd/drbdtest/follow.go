@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"rvol/drbd"
@@ -27,12 +28,18 @@ func (n *Node) Follow(ctx context.Context, argv []string, line func([]byte) erro
 		return usage("events2")
 	}
 	if p := n.fault(plain(argv)); p != nil {
-		out, err := n.spoil(ctx, p, func() ([]byte, error) { return []byte("exists -\n"), nil })
+		out, err := n.spoil(ctx, p, func() ([]byte, error) { return []byte("exists -"), nil })
 		if err != nil {
 			return err
 		}
-		return line(slices.Clip(out[:max(0, len(out)-1)]))
+		return line(out)
 	}
+	return n.stream(ctx, line)
+}
+
+// stream tells what is, and then what changes.
+func (n *Node) stream(ctx context.Context, line func([]byte) error) error {
+	f := n.fabric
 	n.publish()
 	w := &follower{}
 	for _, o := range n.told {
@@ -43,16 +50,9 @@ func (n *Node) Follow(ctx context.Context, argv []string, line func([]byte) erro
 	defer delete(n.followers, w)
 	boots, streams := n.boots, n.streams
 	for {
-		lines := w.lines
-		w.lines = nil
-		f.mu.Unlock()
-		for _, l := range lines {
-			if err := line([]byte(l)); err != nil {
-				f.mu.Lock()
-				return err
-			}
+		if err := w.hand(&f.mu, line); err != nil {
+			return err
 		}
-		f.mu.Lock()
 		if len(w.lines) > 0 {
 			continue
 		}
@@ -66,6 +66,20 @@ func (n *Node) Follow(ctx context.Context, argv []string, line func([]byte) erro
 			return refuse(143, "Terminated")
 		}
 	}
+}
+
+// hand gives the lines away, without the lock.
+func (w *follower) hand(mu *sync.Mutex, line func([]byte) error) error {
+	lines := w.lines
+	w.lines = nil
+	mu.Unlock()
+	defer mu.Lock()
+	for _, l := range lines {
+		if err := line([]byte(l)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // EndStreams makes every events2 of the node end, as when it is killed.

@@ -31,16 +31,13 @@ func (c *conn) handshake(o *conn) {
 				v = source
 			}
 		}
-		clash := v == splitBrain || v == unrelated ||
-			(v == target || v == targetFull) && c.res.role == drbd.Primary ||
-			(v == source || v == sourceFull) && o.res.role == drbd.Primary
-		if clash {
+		if c.clashes(o, v) {
 			c.refuse(o, v)
 			return
 		}
 		verdicts[p.volume] = v
 	}
-	if c.res.role == drbd.Primary && o.res.role == drbd.Primary && !c.allowsTwo() {
+	if c.res.role == drbd.Primary && o.res.role == drbd.Primary && c.net["allow-two-primaries"] != "yes" {
 		c.refuse(o, splitBrain)
 		return
 	}
@@ -50,6 +47,21 @@ func (c *conn) handshake(o *conn) {
 	}
 	c.res.recount()
 	o.res.recount()
+}
+
+// clashes says that a verdict cannot be followed: nobody writes over the data
+// of a Primary.
+func (c *conn) clashes(o *conn, v verdict) bool {
+	switch v {
+	case splitBrain, unrelated:
+		return true
+	case target, targetFull:
+		return c.res.role == drbd.Primary
+	case source, sourceFull:
+		return o.res.role == drbd.Primary
+	default:
+		return false
+	}
 }
 
 // refuse drops a connection that must not be. Split brain ends in StandAlone
@@ -84,28 +96,33 @@ func (c *conn) standAlone() {
 	c.res.recount()
 }
 
-func (c *conn) allowsTwo() bool { return c.net["allow-two-primaries"] == "yes" }
-
 // compare judges one volume by the generations of both ends, as
 // drbd_uuid_compare does; disk states then decide between ends of which one
 // is Inconsistent.
 func (p *peerDev) compare() verdict {
-	d, r, o := p.device(), p.remote(), p.other()
-	if d == nil || r == nil || d.md == nil || r.md == nil || o == nil || p.slot() == nil || o.slot() == nil {
+	d, r := p.device(), p.remote()
+	if !p.comparable() {
 		return noSync
 	}
-	v := compareGenerations(d.md, p.slot(), r.md, o.slot())
-	if (d.state == drbd.Inconsistent) != (r.state == drbd.Inconsistent) {
-		full := v == sourceFull || v == targetFull || v == unrelated
-		v = source
-		if d.state == drbd.Inconsistent {
-			v = target
-		}
-		if full {
-			v = map[verdict]verdict{source: sourceFull, target: targetFull}[v]
-		}
+	v := compareGenerations(d.md, p.slot(), r.md, p.other().slot())
+	full := v == sourceFull || v == targetFull || v == unrelated
+	switch mine, theirs := d.state == drbd.Inconsistent, r.state == drbd.Inconsistent; {
+	case mine == theirs:
+		return v
+	case mine && full:
+		return targetFull
+	case mine:
+		return target
+	case full:
+		return sourceFull
 	}
-	return v
+	return source
+}
+
+// comparable says that both ends have a disk and a bitmap for each other.
+func (p *peerDev) comparable() bool {
+	d, r, o := p.device(), p.remote(), p.other()
+	return d != nil && r != nil && o != nil && d.md != nil && r.md != nil && p.slot() != nil && o.slot() != nil
 }
 
 func compareGenerations(a *metadata, aSlot *peerMD, b *metadata, bSlot *peerMD) verdict {
@@ -154,20 +171,13 @@ func (p *peerDev) meet(v verdict) {
 	if o == nil {
 		return
 	}
-	p.repl, o.repl = drbd.Established, drbd.Established
-	p.suspended, o.suspended = "no", "no"
-	p.disk, o.disk = drbd.DUnknown, drbd.DUnknown
-	if r != nil {
-		p.disk, p.client = r.state, r.client
-	}
-	if d != nil {
-		o.disk, o.client = d.state, d.client
-	}
+	p.introduce(r)
+	o.introduce(d)
 	if d == nil || r == nil {
 		return
 	}
 	shareSize(d, r)
-	if d.md == nil || r.md == nil || p.slot() == nil || o.slot() == nil {
+	if !p.comparable() {
 		return
 	}
 	d.md.Crashed, r.md.Crashed = false, false
@@ -183,6 +193,14 @@ func (p *peerDev) meet(v verdict) {
 			p.clearBits()
 			o.clearBits()
 		}
+	}
+}
+
+// introduce is what a node learns of its peer's device.
+func (p *peerDev) introduce(r *device) {
+	p.repl, p.suspended, p.disk = drbd.Established, "no", drbd.DUnknown
+	if r != nil {
+		p.disk, p.client = r.state, r.client
 	}
 }
 

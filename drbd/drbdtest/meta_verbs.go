@@ -10,6 +10,8 @@ import (
 	"rvol/drbd"
 )
 
+const noMetaData = "No valid meta data found"
+
 // drbdmeta is MINOR FORMAT DISK internal VERB ARGS.
 func (n *Node) drbdmeta(args []string) (string, error) {
 	a := parseArguments(args)
@@ -75,11 +77,11 @@ func (n *Node) moveMD(disk Disk, minor drbd.Minor) (string, error) {
 	}
 	old := n.lkbd[minor]
 	if old == 0 || old >= disk.Size() {
-		return "", refuse(1, "No valid meta data found")
+		return "", refuse(1, noMetaData)
 	}
 	md, err := loadMetadata(disk, old)
 	if err != nil {
-		return "", refuse(1, "No valid meta data found")
+		return "", refuse(1, noMetaData)
 	}
 	if err := errors.Join(wipeMetadata(disk, old), md.save(disk, disk.Size())); err != nil {
 		return "", ioError()
@@ -97,7 +99,7 @@ func withMetadata(disk Disk, verb string, a arguments) (string, error) {
 	md, err := loadMetadata(disk, disk.Size())
 	switch {
 	case errors.Is(err, errNoMetadata):
-		return "", refuse(255, "No valid meta data found")
+		return "", refuse(255, noMetaData)
 	case err != nil:
 		return "", ioError()
 	}

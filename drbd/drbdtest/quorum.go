@@ -23,36 +23,29 @@ func (d *device) votes() votes {
 	if !d.client && (d.md != nil || d.state != drbd.Diskless) {
 		v.voters++
 		v.present++
-		if d.state == drbd.UpToDate || d.state == drbd.Consistent {
-			v.upToDate++
-		}
+		v.upToDate += b01(d.state == drbd.UpToDate || d.state == drbd.Consistent)
 	}
 	for _, c := range d.res.conns {
-		p := c.devs[d.volume]
-		switch {
-		case p == nil:
-		case p.opts["bitmap"] == "no":
-			if c.net["allow-remote-read"] == "no" || p.opts["peer-tiebreaker"] == "no" {
-				continue
-			}
-			v.diskless++
-			if c.state == drbd.Connected {
-				v.disklessSeen++
-			}
-		default:
-			v.voters++
-			if c.state != drbd.Connected {
-				continue
-			}
-			if p.disk != drbd.Diskless && p.disk != drbd.DUnknown {
-				v.present++
-			}
-			if p.disk == drbd.UpToDate || p.disk == drbd.Consistent {
-				v.upToDate++
-			}
+		if p := c.devs[d.volume]; p != nil {
+			v.count(c, p)
 		}
 	}
 	return v
+}
+
+// count adds a peer: one with a bitmap votes, one without may break a tie.
+func (v *votes) count(c *conn, p *peerDev) {
+	connected := c.state == drbd.Connected
+	if p.opts["bitmap"] != "no" {
+		v.voters++
+		v.present += b01(connected && p.disk != drbd.Diskless && p.disk != drbd.DUnknown)
+		v.upToDate += b01(connected && (p.disk == drbd.UpToDate || p.disk == drbd.Consistent))
+		return
+	}
+	if c.net["allow-remote-read"] != "no" && p.opts["peer-tiebreaker"] != "no" {
+		v.diskless++
+		v.disklessSeen += b01(connected)
+	}
 }
 
 // hasQuorum computes it anew; had is whether it was there before.
@@ -88,7 +81,18 @@ func (r *resource) threshold(option string, voters int) (need int, off bool) {
 	}
 }
 
-// recount computes quorum of all devices, here and at the connected peers.
+// recountAll computes quorum here and at the connected peers, and tells.
+func (r *resource) recountAll() {
+	r.recount()
+	for _, c := range r.conns {
+		if c.other != nil {
+			c.other.res.recount()
+			c.other.res.node.publish()
+		}
+	}
+}
+
+// recount computes quorum of all devices.
 func (r *resource) recount() {
 	for _, d := range r.devs {
 		d.quorum = r.is84() || d.hasQuorum(d.quorum)

@@ -171,21 +171,9 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	case "del-path":
 		c.delPath(a.word(2), a.word(3))
 	case "connect":
-		if c.state != drbd.StandAlone {
-			return failed(r.name, 125, "Device has a net-config (use disconnect first)")
-		}
-		c.discard = a.options["discard-my-data"] != ""
-		c.connect()
-	case "disconnect":
-		if c.state != drbd.StandAlone {
-			c.close()
-		}
-	case "del-peer":
-		if c.state != drbd.StandAlone {
-			c.close()
-		}
-		delete(r.conns, id)
-		r.recount()
+		return c.connectAgain(a)
+	case "disconnect", "del-peer":
+		c.remove(verb == "del-peer")
 	case "net-options":
 		c.net = a.options
 		delete(c.net, "set-defaults")
@@ -197,6 +185,26 @@ func (r *resource) onPeer(verb string, a arguments) error {
 		return usage(verb)
 	}
 	return nil
+}
+
+func (c *conn) connectAgain(a arguments) error {
+	if c.state != drbd.StandAlone {
+		return failed(c.res.name, 125, "Device has a net-config (use disconnect first)")
+	}
+	c.discard = a.options["discard-my-data"] != ""
+	c.connect()
+	return nil
+}
+
+// remove ends a connection, and forgets it.
+func (c *conn) remove(forget bool) {
+	if c.state != drbd.StandAlone {
+		c.close()
+	}
+	if forget {
+		delete(c.res.conns, c.id)
+		c.res.recount()
+	}
 }
 
 func (r *resource) newPeer(id drbd.NodeID, a arguments) error {

@@ -42,30 +42,13 @@ func (n *Node) setRole(ctx context.Context, verb string, a arguments) error {
 // promote asks every peer, and so waits for one that is gone and not known
 // to be.
 func (r *resource) promote(ctx context.Context, object any, f force) error {
-	for r.role == drbd.Secondary && r.unsettled() {
-		if err := r.node.waiting(ctx); err != nil {
-			return err
-		}
-		if r.node.resources[r.name] != r {
-			return unknownResource(r.name)
-		}
-	}
-	if r.role == drbd.Primary {
-		return nil
+	if err := r.settle(ctx); err != nil || r.role == drbd.Primary {
+		return err
 	}
 	if err := r.promotable(object, f); err != nil {
 		return err
 	}
-	initial := false
-	for _, d := range r.devices() {
-		if f && d.state == drbd.Inconsistent {
-			initial = true
-			d.setState(drbd.UpToDate)
-		}
-		if d.state == drbd.Consistent || f && d.state == drbd.Outdated {
-			d.setState(drbd.UpToDate)
-		}
-	}
+	initial := r.improve(f)
 	r.setRoleTo(drbd.Primary)
 	for _, d := range r.devices() {
 		if d.md != nil && (initial || d.missesPeer()) && d.state == drbd.UpToDate {
@@ -75,6 +58,34 @@ func (r *resource) promote(ctx context.Context, object any, f force) error {
 	r.confirm()
 	if initial {
 		r.feedPeers()
+	}
+	return nil
+}
+
+// improve makes disks UpToDate that a promotion takes as such; initial: one
+// never held good data.
+func (r *resource) improve(f force) (initial bool) {
+	for _, d := range r.devices() {
+		switch {
+		case f == forcibly && d.state == drbd.Inconsistent:
+			initial = true
+			d.setState(drbd.UpToDate)
+		case d.state == drbd.Consistent, f == forcibly && d.state == drbd.Outdated:
+			d.setState(drbd.UpToDate)
+		}
+	}
+	return initial
+}
+
+// settle waits until every peer answers or is known to be gone.
+func (r *resource) settle(ctx context.Context) error {
+	for r.role == drbd.Secondary && r.unsettled() {
+		if err := r.node.waiting(ctx); err != nil {
+			return err
+		}
+		if r.node.resources[r.name] != r {
+			return unknownResource(r.name)
+		}
 	}
 	return nil
 }
@@ -92,24 +103,40 @@ func (r *resource) unsettled() bool {
 // promotable is what stands against a promotion.
 func (r *resource) promotable(object any, f force) error {
 	for _, c := range r.conns {
-		if c.state == drbd.Connected && c.role == drbd.Primary && !c.allowsTwo() {
+		if c.state == drbd.Connected && c.role == drbd.Primary && c.net["allow-two-primaries"] != "yes" {
 			return changed(object, 11, -1, "Multiple primaries not allowed by config")
 		}
 	}
 	for _, d := range r.devices() {
 		if !d.quorum && f == gently {
-			v := d.votes()
-			need, _ := r.threshold("quorum", v.voters)
-			return changed(object, 11, -25, fmt.Sprintf("No quorum\nadditional info from kernel:\n%d of %d nodes visible, need %d for quorum",
-				v.present, v.voters, need))
+			return noQuorum(object, d)
 		}
-		good := d.state == drbd.UpToDate || d.state == drbd.Consistent && d.quorum || d.data() != nil ||
-			f == forcibly && (d.state == drbd.Inconsistent || d.state == drbd.Outdated)
-		if !good {
+		if !d.promotable(f) {
 			return changed(object, 17, -2, "Need access to UpToDate data")
 		}
 	}
 	return nil
+}
+
+func noQuorum(object any, d *device) error {
+	v := d.votes()
+	need, _ := d.res.threshold("quorum", v.voters)
+	return changed(object, 11, -25, fmt.Sprintf("No quorum\nadditional info from kernel:\n%d of %d nodes visible, need %d for quorum",
+		v.present, v.voters, need))
+}
+
+// promotable says that good data is within reach, or taken for good.
+func (d *device) promotable(f force) bool {
+	switch d.state {
+	case drbd.UpToDate:
+		return true
+	case drbd.Consistent:
+		return d.quorum
+	case drbd.Inconsistent, drbd.Outdated:
+		return f == forcibly || d.data() != nil
+	default:
+		return d.data() != nil
+	}
 }
 
 // missesPeer says that a diskful peer is away.
