@@ -43,6 +43,7 @@ type RaftMember struct {
 type Trail interface {
 	Read(from uint64, limit int) ([]state.Header, error)
 	Wait(ctx context.Context, after uint64) error
+	First() uint64
 	Last() uint64
 }
 

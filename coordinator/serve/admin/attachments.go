@@ -1,8 +1,241 @@
 package admin
 
-import adminv1 "rvol/proto/admin/v1"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/state"
+	"rvol/drbd"
+	adminv1 "rvol/proto/admin/v1"
+)
 
 type attachments struct {
 	adminv1.UnimplementedAttachmentsServer
 	*api
+}
+
+// List tells which volumes are in use where.
+func (s *attachments) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.ListAttachmentsResponse, error) {
+	v, seen := s.Store.View(), s.Inventory.View()
+	picked, err := pick[*model.Attachment](v, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &adminv1.ListAttachmentsResponse{}
+	for _, a := range picked {
+		if on(q, a.Node, a.Volume) {
+			out.Attachments = append(out.Attachments, attachmentOf(v, seen, a))
+		}
+	}
+	return out, nil
+}
+
+func attachmentOf(v state.View, seen inventory.View, a *model.Attachment) *adminv1.Attachment {
+	attached := attachedOf(v, seen, a)
+	ready := model.Condition{Type: "Ready", Status: attached.Status, Reason: "NotAttached", Message: attached.Message}
+	if attached.Status == model.True {
+		ready = readyOf(v, seen, a)
+	}
+	out := &adminv1.Attachment{
+		Meta: meta(&a.Meta), Volume: a.Volume, Node: a.Node, Granted: a.Granted, Device: devicePath(a.Volume), Message: a.Message,
+		Conditions: conditions([]model.Condition{attached, ready}),
+	}
+	if out.Message == "" && ready.Status != model.True {
+		out.Message = ready.Message
+	}
+	return out
+}
+
+func attachedOf(v state.View, seen inventory.View, a *model.Attachment) model.Condition {
+	c := model.Condition{Type: "Attached", Status: model.False}
+	vol, ok := state.Get[*model.Volume](v, a.Volume)
+	agent := seen.Node(a.Node)
+	switch {
+	case !ok || vol.Deleting():
+		c.Reason, c.Message = "WaitingForReplicatedVolume", "the volume is being deleted"
+	case !a.Granted:
+		c.Reason, c.Message = "WaitingForGrant", a.Message
+	case !agent.Known() || agent.DRBDError != "":
+		c.Status, c.Reason, c.Message = model.Unknown, "NoReport", "no report from node "+a.Node
+	default:
+		res, up := agent.Resource(model.ResourceName(a.Volume))
+		if up && res.Role == drbd.Primary {
+			c.Status, c.Reason = model.True, "Attached"
+			break
+		}
+		c.Reason, c.Message = "Promoting", "node "+a.Node+" is to become Primary"
+		if r, ok := v.ReplicaOn(a.Node, a.Volume); ok {
+			c.Message = why(agent.Replicas[r.UID], c.Message)
+		}
+	}
+	if a.Deleting() && c.Status != model.Unknown {
+		c.Message = "it is being detached"
+	}
+	return c
+}
+
+// readyOf says whether an attached device serves I/O.
+func readyOf(v state.View, seen inventory.View, a *model.Attachment) model.Condition {
+	c := model.Condition{Type: "Ready", Status: model.True, Reason: "Ready"}
+	res, _ := seen.Node(a.Node).Resource(model.ResourceName(a.Volume))
+	vs, _ := state.Get[*model.VolumeStatus](v, a.Volume)
+	switch {
+	case res.Suspended != "" && res.Suspended != "no":
+		c.Status, c.Reason, c.Message = model.False, "Suspended", "I/O is suspended: "+res.Suspended
+	case !quorate(vs, res):
+		c.Status, c.Reason, c.Message = model.False, "NoQuorum", "it has lost quorum"
+	}
+	return c
+}
+
+// usersOf lists the attachments of a volume.
+func usersOf(v state.View, volume string) []*model.Attachment {
+	var out []*model.Attachment
+	for a := range state.Under[*model.Attachment](v, volume+"/") {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Attach asks for a volume to be usable on a node. Asked for again, it answers with what
+// is there.
+func (s *volumes) Attach(ctx context.Context, r *adminv1.AttachRequest) (*adminv1.Attachment, error) {
+	name := model.AttachmentName(r.GetVolume(), r.GetNode())
+	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+		vol, err := find[*model.Volume](v, r.GetVolume())
+		if err != nil {
+			return nil, err
+		}
+		node, err := find[*model.Node](v, r.GetNode())
+		if err != nil {
+			return nil, err
+		}
+		if old, ok := state.Get[*model.Attachment](v, name); ok {
+			if old.Deleting() {
+				return nil, door.Refuse(model.ErrBusy, vol.Key(), "it is being detached from node "+node.Name, "wait until it is, and attach it again")
+			}
+			return nil, nil
+		}
+		if err := mayAttach(v, vol, node); err != nil {
+			return nil, err
+		}
+		a := &model.Attachment{Meta: newMeta(name, nil), Volume: vol.Name, Node: node.Name}
+		b.Expect(vol.Key(), vol.Revision) // a deletion or a stop that came in between wins
+		b.Expect(node.Key(), node.Revision)
+		return b.Because(fmt.Sprintf("attach %s on node %s is asked for", vol.Name, node.Name)).Put(a), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := s.Store.View()
+	a, err := find[*model.Attachment](v, name)
+	if err != nil {
+		return nil, err
+	}
+	return attachmentOf(v, s.Inventory.View(), a), nil
+}
+
+// mayAttach says why a volume cannot be used on a node.
+func mayAttach(v state.View, vol *model.Volume, node *model.Node) error {
+	vs, _ := state.Get[*model.VolumeStatus](v, vol.Name)
+	busy := func(reason, next string) error { return door.Refuse(model.ErrBusy, vol.Key(), reason, next) }
+	switch {
+	case vol.Deleting():
+		return busy("it is being deleted", "")
+	case vs == nil || !vs.Formed:
+		return busy("it is not formed yet", "see what it waits for: `rvol volume show "+vol.Name+"`")
+	case vol.Stopped:
+		return busy("it is stopped", "start it: `rvol volume start "+vol.Name+"`")
+	}
+	if err := mayServe(v, vol, node); err != nil {
+		return err
+	}
+	r, _ := v.ReplicaOn(node.Name, vol.Name)
+	if vs.Sole != nil && *vs.Sole != r.ID {
+		holder := soleNode(vs)
+		return busy(fmt.Sprintf("replica %d on %s went on alone: it has writes that the copy on %s lacks", *vs.Sole, holder, node.Name),
+			fmt.Sprintf("attach it on %s; or bring that node back and let it resync; or, if those writes may be lost, `rvol node fence %s --accept-stale`", holder, holder))
+	}
+	users := usersOf(v, vol.Name)
+	if len(users) >= max(1, vol.MaxAttachments) {
+		return busy("in use on node "+users[0].Node, fmt.Sprintf("detach it there: `rvol volume detach %s %s`; if that node is off, `rvol node fence %s`", vol.Name, users[0].Node, users[0].Node))
+	}
+	return nil
+}
+
+// mayServe says why a node cannot serve a volume.
+func mayServe(v state.View, vol *model.Volume, node *model.Node) error {
+	st, _ := state.Get[*model.NodeStatus](v, node.Name)
+	r, here := v.ReplicaOn(node.Name, vol.Name)
+	switch {
+	case node.Fenced != nil:
+		return door.Refuse(model.ErrBusy, node.Key(), "it is fenced", "when it is known to be well: `rvol node unfence "+node.Name+"`")
+	case st == nil || !st.Ready:
+		return door.Refuse(model.ErrBusy, node.Key(), "it is not Ready", "see `rvol node show "+node.Name+"`")
+	case !here || r.Deleting() || r.Type != model.Diskful:
+		return door.Refuse(model.ErrBusy, vol.Key(), "there is no copy of it on node "+node.Name+", and use without a copy (Access replicas) is not possible yet",
+			"attach it on "+copiesOf(v, vol.Name))
+	}
+	return nil
+}
+
+func copiesOf(v state.View, volume string) string {
+	var nodes []string
+	for r := range state.Under[*model.Replica](v, volume+"/") {
+		if r.Type == model.Diskful && !r.Deleting() && r.Node != "" {
+			nodes = append(nodes, r.Node)
+		}
+	}
+	return these(nodes)
+}
+
+func soleNode(vs *model.VolumeStatus) string {
+	m, ok := vs.Datamesh.Member(*vs.Sole)
+	if !ok {
+		return "another node"
+	}
+	return m.Node
+}
+
+// Detach asks for the end of a use. A device that is held open is not taken away.
+func (s *volumes) Detach(ctx context.Context, r *adminv1.AttachRequest) (*adminv1.Done, error) {
+	message := "its node is being made Secondary"
+	rev, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+		vol, err := find[*model.Volume](v, r.GetVolume())
+		if err != nil {
+			return nil, err
+		}
+		a, ok := state.Get[*model.Attachment](v, model.AttachmentName(vol.Name, r.GetNode()))
+		if !ok {
+			return nil, door.Refuse(model.ErrNotFound, vol.Key(), "not attached on node "+r.GetNode(), "see where it is: `rvol attachment list --volume "+vol.Name+"`")
+		}
+		if a.Deleting() {
+			message = "it was being detached already"
+			return nil, nil
+		}
+		if agent := s.Inventory.View().Node(a.Node); agent.Known() {
+			res, _ := agent.Resource(model.ResourceName(vol.Name))
+			if opener, open := res.Open(); open {
+				return nil, door.Refuse(model.ErrBusy, vol.Key(), fmt.Sprintf("in use on node %s by %s", a.Node, somebody(opener)), "unmount it there first")
+			}
+		}
+		gone := model.Clone(a)
+		gone.DeletingSince = time.Now()
+		return b.Because(fmt.Sprintf("detach %s from node %s is asked for", vol.Name, a.Node)).Put(gone), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &adminv1.Done{Revision: rev, Message: message}, nil
+}
+
+func somebody(opener string) string {
+	if opener == "" {
+		return "a process"
+	}
+	return opener
 }

@@ -1,8 +1,226 @@
 package admin
 
-import adminv1 "rvol/proto/admin/v1"
+import (
+	"context"
+	"fmt"
+
+	"rvol/coordinator/decide/layout"
+	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
+)
 
 type classes struct {
 	adminv1.UnimplementedClassesServer
 	*api
+}
+
+// List tells of classes what they ask for, and whether the nodes can give it.
+func (s *classes) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.ListClassesResponse, error) {
+	v := s.Store.View()
+	picked, err := pick[*model.Class](v, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &adminv1.ListClassesResponse{}
+	for _, c := range picked {
+		out.Classes = append(out.Classes, classOf(v, c))
+	}
+	return out, nil
+}
+
+func (s *classes) one(name string) (*adminv1.Class, error) {
+	v := s.Store.View()
+	c, err := find[*model.Class](v, name)
+	if err != nil {
+		return nil, err
+	}
+	return classOf(v, c), nil
+}
+
+func classOf(v state.View, c *model.Class) *adminv1.Class {
+	out := &adminv1.Class{
+		Meta: meta(&c.Meta), Ftt: int32(c.FTT), Gmdr: int32(c.GMDR), Replication: string(layout.ReplicationOf(c.FTT, c.GMDR)),
+		Topology: string(c.Topology), VolumeAccess: string(c.VolumeAccess), Pool: c.Pool, Storage: storageOf(c.Storage),
+		Zones: c.Zones, NodeSelector: c.NodeSelector, SystemNetworks: c.SystemNetworks, NotReadyGrace: duration(c.NotReadyGrace),
+		Rollout: c.Rollout, RolloutMaxParallel: int32(c.RolloutMax), Conflict: c.Conflict, ConflictMaxParallel: int32(c.ConflictMax),
+		RepairAfter: duration(c.RepairAfter), OnNoQuorum: c.OnNoQuorum, Wipe: c.Wipe, TrustZeroed: c.TrustZeroed,
+		VerifyEvery: duration(c.VerifyEvery), Drbd: c.DRBD, PoolName: c.Pool,
+	}
+	st, ok := state.Get[*model.ClassStatus](v, c.Name)
+	if !ok {
+		out.Layout = layout.Formula(c.FTT, c.GMDR).Short()
+		out.Conditions = conditions([]model.Condition{{Type: "Ready", Status: model.Unknown, Reason: "Pending", Message: "it has not been looked at yet"}})
+		return out
+	}
+	out.PoolName, out.ConfigurationGeneration, out.Conditions = st.PoolName, st.ConfigurationGeneration, conditions(st.Conditions)
+	out.Layout = classLayout(v, c, st.PoolName).Short()
+	n := st.Volumes
+	out.Volumes = &adminv1.VolumeCounts{
+		Total: int32(n.Total), Aligned: optional32(n.Aligned), StaleConfiguration: optional32(n.StaleConfiguration),
+		InConflictWithEligibleNodes: int32(n.InConflictWithEligibleNodes), PendingObservation: int32(n.PendingObservation), UsedPools: n.UsedPools,
+	}
+	return out
+}
+
+// classLayout is the layout a new volume of the class would get on the nodes of its pool.
+func classLayout(v state.View, c *model.Class, pool string) layout.Layout {
+	if ps, ok := state.Get[*model.PoolStatus](v, pool); ok && only84(ps) {
+		if l, err := layout.NewDRBD84(c.FTT, c.GMDR); err == nil {
+			return l
+		}
+	}
+	return layout.Formula(c.FTT, c.GMDR)
+}
+
+// only84 says that DRBD 8.4 is all that the nodes with storage have.
+func only84(ps *model.PoolStatus) bool {
+	old := false
+	for _, n := range ps.EligibleNodes {
+		if len(n.LVGs) == 0 {
+			continue
+		}
+		if n.DRBD == "9" {
+			return false
+		}
+		old = old || n.DRBD == "8.4"
+	}
+	return old
+}
+
+// Create makes a class. What it leaves open is written down with its default.
+func (s *classes) Create(ctx context.Context, r *adminv1.Class) (*adminv1.Class, error) {
+	name := r.GetMeta().GetName()
+	c, err := newClass(name, r)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+		if old, ok := state.Get[*model.Class](v, name); ok {
+			reason := "exists already"
+			if old.Deleting() {
+				reason = "a class of that name is being deleted"
+			}
+			return nil, door.Refuse(model.ErrExists, c.Key(), reason, "")
+		}
+		if c.Pool != "" {
+			if _, err := find[*model.Pool](v, c.Pool); err != nil {
+				return nil, err
+			}
+		}
+		return b.Because(fmt.Sprintf("make class %s: FTT %d, GMDR %d", name, c.FTT, c.GMDR)).Put(c), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.one(name)
+}
+
+func newClass(name string, r *adminv1.Class) (*model.Class, error) {
+	if err := model.CheckName("class", name, model.MaxName); err != nil {
+		return nil, err
+	}
+	c := &model.Class{
+		Meta: newMeta(name, r.GetMeta().GetLabels()), Pool: r.GetPool(), Zones: r.GetZones(),
+		NodeSelector: r.GetNodeSelector(), TrustZeroed: r.GetTrustZeroed(), DRBD: r.GetDrbd(),
+	}
+	c.Properties = r.GetMeta().GetProperties()
+	for _, step := range []func(*model.Class, *adminv1.Class) error{failures, place, strategies, options} {
+		if err := step(c, r); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// failures reads what volumes outlive, and what zones mean for it.
+func failures(c *model.Class, r *adminv1.Class) error {
+	topology, err := layout.ParseTopology(r.GetTopology())
+	if err != nil {
+		return door.Invalid(c.Key(), "%s", err)
+	}
+	c.Topology, c.FTT, c.GMDR = model.Topology(topology), int(r.GetFtt()), int(r.GetGmdr())
+	if r.GetReplication() != "" {
+		if c.FTT != 0 || c.GMDR != 0 {
+			return door.Invalid(c.Key(), "replication %s stands for FTT and GMDR: give the one or the other", r.GetReplication())
+		}
+		if c.FTT, c.GMDR, err = layout.Replication(r.GetReplication()).FailureNumbers(); err != nil {
+			return door.Invalid(c.Key(), "%s", err)
+		}
+	}
+	if err := layout.CheckTopology(c.FTT, c.GMDR, topology); err != nil {
+		return door.Invalid(c.Key(), "%s", err)
+	}
+	access, err := oneOf(c.Key(), "volume access", r.GetVolumeAccess(), string(model.AccessPreferablyLocal), string(model.AccessAny), string(model.AccessLocal))
+	c.VolumeAccess = model.VolumeAccess(access)
+	return err
+}
+
+// place reads where volumes may be.
+func place(c *model.Class, r *adminv1.Class) (err error) {
+	if (c.Pool != "") == (r.GetStorage() != nil) {
+		return door.Invalid(c.Key(), "name a pool, or say what to make one from: one of the two")
+	}
+	if r.GetStorage() != nil {
+		if c.Storage, err = storage(c.Key(), r.GetStorage()); err != nil {
+			return err
+		}
+	}
+	if err := checkZones(c.Key(), c.Zones); err != nil {
+		return err
+	}
+	if err := checkSelector(c.Key(), "selector of nodes", c.NodeSelector); err != nil {
+		return err
+	}
+	if c.SystemNetworks, err = networks(c.Key(), r.GetSystemNetworks()); err != nil {
+		return err
+	}
+	c.NotReadyGrace, err = atLeast(c.Key(), "grace of nodes that are not Ready", r.GetNotReadyGrace(), model.DefaultNotReadyGrace)
+	return err
+}
+
+// strategies reads what happens to volumes when the class or the nodes change.
+func strategies(c *model.Class, r *adminv1.Class) (err error) {
+	if c.Rollout, err = oneOf(c.Key(), "rollout", r.GetRollout(), model.RolloutRollingUpdate, model.RolloutNewVolumesOnly); err != nil {
+		return err
+	}
+	if c.Conflict, err = oneOf(c.Key(), "conflict resolution", r.GetConflict(), model.ConflictRollingRepair, model.ConflictManual); err != nil {
+		return err
+	}
+	if c.RolloutMax, err = parallel(c.Key(), "rollout", r.GetRolloutMaxParallel()); err != nil {
+		return err
+	}
+	if c.ConflictMax, err = parallel(c.Key(), "conflict resolution", r.GetConflictMaxParallel()); err != nil {
+		return err
+	}
+	c.RepairAfter, err = atLeast(c.Key(), "repair after", r.GetRepairAfter(), model.DefaultRepairAfter)
+	return err
+}
+
+func parallel(about model.Key, what string, n int32) (int, error) {
+	if n == 0 {
+		return model.DefaultMaxParallel, nil
+	}
+	return within(about, "volumes at a time in "+what, n, 1, 1000)
+}
+
+// options reads what DRBD and LVM are told.
+func options(c *model.Class, r *adminv1.Class) (err error) {
+	if c.OnNoQuorum, err = oneOf(c.Key(), "on no quorum", r.GetOnNoQuorum(), "suspend-io", "io-error"); err != nil {
+		return err
+	}
+	if c.Wipe, err = oneOf(c.Key(), "wipe", r.GetWipe(), "none", "discard", "zero"); err != nil {
+		return err
+	}
+	if c.VerifyEvery, err = atLeast(c.Key(), "verify every", r.GetVerifyEvery(), 0); err != nil {
+		return err
+	}
+	if err := checkTuning(c.Key(), c.DRBD); err != nil {
+		return err
+	}
+	if err := checkProperties(c.Key(), c.Properties); err != nil {
+		return err
+	}
+	return invalid(c.Key(), model.CheckLabels(c.Labels))
 }

@@ -1,0 +1,211 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+
+	"rvol/coordinator/decide/layout"
+	"rvol/coordinator/inventory"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+	"rvol/drbd"
+)
+
+// The states of a volume, from worst to best of what can be said of it.
+const (
+	stateDeleting    = "deleting"
+	stateStopped     = "stopped"
+	stateForming     = "forming"
+	stateUnknown     = "unknown"
+	stateUnavailable = "unavailable"
+	stateSyncing     = "syncing"
+	stateDegraded    = "degraded"
+	stateReady       = "ready"
+)
+
+// health is how a volume is, as far as its agents have said.
+type health struct {
+	view     state.View
+	volume   *model.Volume
+	status   *model.VolumeStatus // nil: not looked at yet
+	replicas []replicaView
+	layout   string
+	wanted   int // copies
+	upToDate int
+	unknown  []string // nodes with a copy of which nothing is known
+	lacking  []string // copies that are not UpToDate, with what they are
+	syncing  *float64 // percent of the copy that is furthest behind
+	noQuorum bool     // every copy that is known of says so
+}
+
+func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
+	h := health{view: v, volume: vol}
+	if vs, ok := state.Get[*model.VolumeStatus](v, vol.Name); ok {
+		h.status = vs
+	}
+	h.wants()
+	known, without := 0, 0
+	for r := range state.Under[*model.Replica](v, vol.Name+"/") {
+		view := viewOf(v, seen, r)
+		h.replicas = append(h.replicas, view)
+		if r.Type != model.Diskful || r.Deleting() {
+			continue
+		}
+		res, up := view.resource()
+		switch {
+		case !view.agent.Known() || view.agent.DRBDError != "":
+			h.unknown = append(h.unknown, orNowhere(r.Node))
+			continue
+		case up && res.Disk() == drbd.UpToDate:
+			h.upToDate++
+		default:
+			h.lacking = append(h.lacking, fmt.Sprintf("%s on %s is %s", r.Name, orNowhere(r.Node), view.disk()))
+		}
+		known++
+		if up && !quorate(h.status, res) {
+			without++
+		}
+		if p := view.syncPercent(); p != nil && (h.syncing == nil || *p < *h.syncing) {
+			h.syncing = p
+		}
+	}
+	h.noQuorum = known > 0 && known == without
+	return h
+}
+
+// wants works out the layout: what the volume runs, or would get.
+func (h *health) wants() {
+	var l layout.Layout
+	class, ok := state.Get[*model.Class](h.view, h.volume.Class)
+	switch {
+	case h.status != nil && h.status.Configuration != nil:
+		cfg := h.status.Configuration
+		l = layout.Formula(cfg.FTT, cfg.GMDR)
+		if old, err := layout.NewDRBD84(cfg.FTT, cfg.GMDR); err == nil && h.status.DRBD == "8.4" {
+			l = old
+		}
+	case ok:
+		cs, _ := state.Get[*model.ClassStatus](h.view, class.Name)
+		pool := class.Pool
+		if cs != nil {
+			pool = cs.PoolName
+		}
+		l = classLayout(h.view, class, pool)
+	default:
+		return
+	}
+	h.layout, h.wanted = l.Short(), l.Diskful
+}
+
+// quorate says whether the kernel lets a resource serve. DRBD 8.4 knows no quorum.
+func quorate(vs *model.VolumeStatus, r inventory.Resource) bool {
+	if vs == nil || vs.DRBD != "9" || vs.Datamesh.Quorum == 0 {
+		return true
+	}
+	for _, d := range r.Devices {
+		if !d.Quorum {
+			return false
+		}
+	}
+	return true
+}
+
+func orNowhere(node string) string {
+	if node == "" {
+		return "no node yet"
+	}
+	return node
+}
+
+// state says in a word how the volume is, and in a sentence why.
+func (h *health) state() (word, why string) {
+	switch {
+	case h.volume.Deleting():
+		return stateDeleting, h.leaving()
+	case h.status == nil || !h.status.Formed:
+		return stateForming, h.forming()
+	case h.volume.Stopped:
+		return stateStopped, "it is kept, and down everywhere: `rvol volume start " + h.volume.Name + "`"
+	}
+	return h.running()
+}
+
+// running judges a formed volume.
+func (h *health) running() (word, why string) {
+	lacks := strings.Join(h.lacking, "; ")
+	switch {
+	case h.upToDate == 0 && len(h.unknown) > 0:
+		return stateUnknown, "no report from " + strings.Join(h.unknown, ", ")
+	case h.upToDate == 0:
+		return stateUnavailable, "no copy is UpToDate: " + lacks
+	case h.outOfReach() != "":
+		return stateUnavailable, h.outOfReach()
+	case h.noQuorum:
+		return stateUnavailable, fmt.Sprintf("no quorum: %d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
+	case h.syncing != nil:
+		return stateSyncing, fmt.Sprintf("%d of %d copies are UpToDate, %.1f %% of the next is copied", h.upToDate, h.wanted, *h.syncing)
+	case len(h.unknown) > 0:
+		return stateDegraded, fmt.Sprintf("%d of %d copies are UpToDate; no report from %s", h.upToDate, h.wanted, strings.Join(h.unknown, ", "))
+	case h.upToDate < h.wanted:
+		return stateDegraded, fmt.Sprintf("%d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
+	}
+	for _, r := range h.replicas {
+		if c := r.connected(); c.Status == model.False {
+			return stateDegraded, r.Name + " on " + r.Node + ": " + c.Message
+		}
+	}
+	return stateReady, ""
+}
+
+// outOfReach says that the one copy which has all acknowledged writes is not there.
+func (h *health) outOfReach() string {
+	if h.status.Sole == nil {
+		return ""
+	}
+	for _, r := range h.replicas {
+		if res, up := r.resource(); r.ID == *h.status.Sole && !(up && r.agent.Known() && res.Disk() == drbd.UpToDate) {
+			return fmt.Sprintf("replica %d on %s went on alone and is not there: bring the node back; or, if its last writes may be lost, `rvol node fence %s --accept-stale`", r.ID, r.Node, r.Node)
+		}
+	}
+	return ""
+}
+
+// leaving says what a volume that is being deleted waits for.
+func (h *health) leaving() string {
+	for a := range state.Under[*model.Attachment](h.view, h.volume.Name+"/") {
+		return "in use on node " + a.Node
+	}
+	var on []string
+	for _, r := range h.replicas {
+		where := orNowhere(r.Node)
+		if r.Node != "" && !r.agent.Known() {
+			where += " (which does not report)"
+		}
+		on = append(on, where)
+	}
+	if len(on) == 0 {
+		return "the last records are being removed"
+	}
+	return "waiting for " + strings.Join(on, ", ") + " to remove it"
+}
+
+// forming says what a new volume waits for.
+func (h *health) forming() string {
+	if h.status == nil {
+		return "it has not been looked at yet"
+	}
+	if c, ok := h.status.Conditions.Get("ConfigurationReady"); h.status.Configuration == nil && ok {
+		return c.Message
+	}
+	for _, r := range h.replicas {
+		if c, ok := r.Conditions.Get("Scheduled"); ok && c.Status == model.False {
+			return r.Name + ": " + c.Message
+		}
+	}
+	if t := h.status.Formation; t != nil {
+		if i := t.Active(); i >= 0 {
+			return strings.TrimSuffix(t.Steps[i].Name+": "+t.Steps[i].Message, ": ")
+		}
+	}
+	return "its replicas are being made"
+}
