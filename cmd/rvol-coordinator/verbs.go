@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"rvol/coordinator"
+)
+
+func serve(ctx context.Context, args []string) error {
+	o, err := coordinator.ParseRun(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return misuse{err}
+	}
+	level := slog.LevelInfo
+	if o.Debug {
+		level = slog.LevelDebug
+	}
+	c, err := coordinator.OnThisMachine(ctx, o, version(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	if err != nil {
+		return err
+	}
+	return coordinator.Run(ctx, c)
+}
+
+func initialize(_ context.Context, args []string) error {
+	c, err := coordinator.ParseInit(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return misuse{err}
+	}
+	c.Version = version()
+	if err := coordinator.Init(c); err != nil {
+		return err
+	}
+	fmt.Printf("coordinator %s is the first member of a new cluster\nnext: systemctl enable --now rvol-coordinator\n", c.Name)
+	if c.AdminConfig != "" {
+		fmt.Printf("rvol uses: %s\n", c.AdminConfig)
+	}
+	return nil
+}
+
+func join(ctx context.Context, args []string) error {
+	c, err := coordinator.ParseJoin(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return misuse{err}
+	}
+	c.Version = version()
+	if err := coordinator.Join(ctx, c); err != nil {
+		return err
+	}
+	fmt.Printf("coordinator %s is a member; it votes when it has caught up\nnext: systemctl enable --now rvol-coordinator\n", c.Name)
+	return nil
+}
+
+func adminCert(ctx context.Context, args []string) error {
+	o, err := coordinator.ParseAdminCert(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return misuse{err}
+	}
+	c, err := coordinator.MakeAdminCert(ctx, o.Socket, o.AdminCert)
+	if err != nil {
+		return err
+	}
+	if err := c.Save(o.Out); err != nil {
+		return err
+	}
+	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.Out)
+	return nil
+}
+
+// version is what the Go toolchain recorded at build time.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,64 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"rvol/coordinator/model"
+)
+
+// OnThisMachine is the Config of a coordinator on the real machine; Run closes its listeners.
+func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.Logger) (c Config, err error) {
+	if _, err := os.Stat(placeFile(o.Dir)); errors.Is(err, fs.ErrNotExist) {
+		return c, errNoPlace
+	}
+	c = Config{
+		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, LabLoopback: o.LabLoopback,
+		Version: version, Log: log,
+		Notify: func(state string) {
+			if _, err := daemon.SdNotify(false, state); err != nil {
+				log.Warn("service manager was not told", "err", err)
+			}
+		},
+	}
+	if c.Watchdog, err = daemon.SdWatchdogEnabled(false); err != nil {
+		return c, fmt.Errorf("read the watchdog's interval: %w", err)
+	}
+	var listen net.ListenConfig
+	if c.API, err = listen.Listen(ctx, "tcp", o.APIListen); err != nil {
+		return c, fmt.Errorf("listen for the command line and agents: %w", err)
+	}
+	if c.Raft, err = listen.Listen(ctx, "tcp", o.RaftListen); err != nil {
+		return c, errors.Join(fmt.Errorf("listen for the other coordinators: %w", err), c.API.Close())
+	}
+	if o.Socket == "" {
+		return c, nil
+	}
+	if c.Local, err = listenLocal(ctx, o.Socket); err != nil {
+		return c, errors.Join(err, c.API.Close(), c.Raft.Close())
+	}
+	return c, nil
+}
+
+// listenLocal opens the machine's own socket. Anybody may connect: the kernel says who
+// they are, and that decides.
+func listenLocal(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the socket of an earlier run: %w", err)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: listen on this machine's own socket: %w: name another with --socket", model.ErrInvalid, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // who connects is asked of the kernel
+		return nil, errors.Join(fmt.Errorf("open the socket to this machine: %w", err), l.Close())
+	}
+	return l, nil
+}
