@@ -13,12 +13,14 @@ import (
 	"rvol/cmd/internal/lab"
 	"rvol/cmd/internal/lab/kernel"
 	"rvol/cmd/internal/lab/remote"
+	"rvol/cmd/internal/lab/sim"
 )
 
 // worlds are the kinds of world that --world can name.
 func worlds(self string) lab.Worlds {
 	return lab.Worlds{
 		"kernel": func(c lab.Config) (lab.World, error) { return kernel.New(c, self) },
+		"sim":    func(c lab.Config) (lab.World, error) { return sim.NewWorld(c) },
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"rvol/coordinator"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
+	adminv1 "rvol/proto/admin/v1"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
 )
@@ -127,7 +128,50 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.settled(ctx)
+}
+
+// settled waits until every node is Ready and every coordinator votes.
+func (c *Cluster) settled(ctx context.Context) error {
+	conn, err := c.Dial(ctx, c.Endpoints()[0])
+	if err != nil {
+		return err
+	}
+	defer closeConn(conn)
+	for {
+		why := c.unsettled(ctx, conn)
+		if why == "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the cluster: %s", why)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// unsettled says what is still waited for; empty: nothing.
+func (c *Cluster) unsettled(ctx context.Context, conn grpc.ClientConnInterface) string {
+	st, err := adminv1.NewClusterClient(conn).Status(ctx, &adminv1.ClusterStatusRequest{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, m := range st.GetMembers() {
+		if !m.GetVoter() {
+			return "coordinator " + m.GetName() + " does not vote yet"
+		}
+	}
+	nodes, err := adminv1.NewNodesClient(conn).List(ctx, &adminv1.ListRequest{})
+	if err != nil {
+		return err.Error()
+	}
+	for _, n := range nodes.GetNodes() {
+		if !n.GetReady() || len(n.GetVgs()) == 0 {
+			return "node " + n.GetMeta().GetName() + " has not reported yet"
+		}
+	}
+	return ""
 }
 
 func (c *Cluster) joinCoordinator(ctx context.Context, n *Node) error {
@@ -178,6 +222,10 @@ func (c *Cluster) Close() error {
 		n.stopAgent()
 		errs = append(errs, n.stopCoordinator())
 	}
+	for _, n := range c.nodes {
+		c.net.silence(n.Name) // what a process that ends takes with it
+	}
+	c.net.silence("")
 	c.fabric.Close()
 	return errors.Join(errs...)
 }

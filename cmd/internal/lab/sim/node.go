@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"rvol/agent/agenttest"
 	"rvol/coordinator"
@@ -91,6 +92,10 @@ func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
 
 func (n *Node) hasCoordinator() bool { return n.index < n.c.Coordinators }
 
+// stableFor is how long a coordinator that caught up waits before it votes: nobody's
+// memory of a simulated cluster is worth more patience.
+const stableFor = 2 * time.Second
+
 func (n *Node) startCoordinator() error {
 	api, err := n.c.net.listen(n.api())
 	if err != nil {
@@ -102,7 +107,7 @@ func (n *Node) startCoordinator() error {
 	}
 	config := coordinator.Config{
 		Dir: n.coordinatorDir(), API: api, Raft: raft, Dial: n.dial, Heartbeat: n.c.Heartbeat,
-		Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
+		StableFor: stableFor, Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
