@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
 )
 
 // Units launches tools as transient systemd units, which outlive the agent:
@@ -90,9 +92,11 @@ func (u *Units) Launch(ctx context.Context, c Command) (Process, error) {
 	}
 	p := &unit{units: u, name: u.name(), argv: c.Argv, started: time.Now(), done: make(chan struct{})}
 	ended := make(chan string, 1) // systemd's word must not wait for us
-	if _, err := m.StartTransientUnitContext(ctx, p.name, "fail", p.properties(c), ended); err != nil {
+	_, err = m.StartTransientUnitContext(ctx, p.name, "fail", p.properties(c), ended)
+	if _, refused := errors.AsType[godbus.Error](err); refused {
 		return nil, fmt.Errorf("start %s in %s: %w", c.Argv[0], p.name, err)
 	}
+	// After any other error it may run all the same: waiting will tell.
 	go p.wait(ended)
 	return p, nil
 }

@@ -23,6 +23,8 @@ type systemd struct {
 	units   map[string]*fakeUnit
 	silent  bool // its word that a job is done gets lost
 	lost    bool // the connection
+	mute    bool // the answer to a start gets lost
+	refuse  bool // to start anything
 	running sync.WaitGroup
 }
 
@@ -51,7 +53,7 @@ func (s *systemd) StartTransientUnitContext(_ context.Context, name, mode string
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.units[name] != nil && mode == "fail" {
-		return 0, errors.New("unit exists")
+		return 0, godbus.Error{Name: "org.freedesktop.systemd1.UnitExists"}
 	}
 	u := &fakeUnit{properties: map[string]any{}, state: "activating"}
 	for _, p := range properties {
@@ -66,6 +68,9 @@ func (s *systemd) StartTransientUnitContext(_ context.Context, name, mode string
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, _ = u.properties["Environment"].([]string)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if s.refuse {
+		return 0, godbus.Error{Name: "org.freedesktop.DBus.Error.AccessDenied"}
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
@@ -86,6 +91,9 @@ func (s *systemd) StartTransientUnitContext(_ context.Context, name, mode string
 			ch <- "done"
 		}
 	})
+	if s.mute {
+		return 0, context.DeadlineExceeded
+	}
 	return 1, nil
 }
 
@@ -317,5 +325,18 @@ func TestKillingAUnit(t *testing.T) {
 	<-p.Done()
 	if r := p.Result(); r.Signal != "killed" {
 		t.Errorf("got %+v", r)
+	}
+}
+
+func TestStartWithoutAnAnswer(t *testing.T) {
+	s := newSystemd(t)
+	s.mute = true
+	h := tools(t, Config{Changes: s.launcher(t.TempDir())}, map[string]string{"lvcreate": "echo made"})
+	if out, err := h.Run(t.Context(), "lvcreate"); err != nil || string(out) != "made\n" {
+		t.Errorf("it was started all the same: %q, %v", out, err)
+	}
+	s.refuse = true
+	if _, err := h.Run(t.Context(), "lvcreate"); err == nil || !strings.Contains(err.Error(), "start lvcreate in rvol-tool-") {
+		t.Errorf("it was refused: %v", err)
 	}
 }

@@ -43,34 +43,38 @@ type stuckCommand interface {
 
 // Stuck tells why a group cannot be touched now; nil when it can.
 func (l *Locks) Stuck(vg string) error {
-	k := l.lock(vg)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.stuck
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.locks[vg]; ok {
+		return k.stuck
+	}
+	return nil
 }
 
 // Change runs f while nobody else changes vg.
 func (l *Locks) Change(ctx context.Context, vg string, f func() error) error {
-	k := l.lock(vg)
-	if err := k.take(ctx, vg); err != nil {
+	k, err := l.take(ctx, vg)
+	if err != nil {
 		return err
 	}
-	err := f()
+	err = f()
 	s, ok := errors.AsType[stuckCommand](err)
 	if !ok {
-		k.set(false, nil)
+		l.free(vg, k)
 		return err
 	}
-	if stuck, known := errors.AsType[*StuckError](err); known {
-		return k.keep(stuck, s) // by a lock within this one
+	stuck, known := errors.AsType[*StuckError](err)
+	if !known { // else by a lock within this one
+		stuck = &StuckError{VG: vg, Err: err}
 	}
-	return k.keep(&StuckError{VG: vg, Err: err}, s)
+	l.keep(vg, stuck, s)
+	return stuck
 }
 
 // Keep locks the group that a command left running by an earlier agent changes.
 func (l *Locks) Keep(s stuckCommand) {
 	vg := groupOf(s.Command())
-	_ = l.lock(vg).keep(&StuckError{VG: vg, Err: s}, s) // whoever gave us s has the error
+	l.keep(vg, &StuckError{VG: vg, Err: s}, s)
 }
 
 // groupOf reads the volume group from a command of package lvm. All of them end
@@ -84,62 +88,64 @@ func groupOf(argv []string) string {
 	return vg
 }
 
-func (l *Locks) lock(name string) *lock {
+// A lock is there while it is taken; stuck says by which command that does not
+// end.
+type lock struct {
+	stuck   error         // a *StuckError, or nil
+	changed chan struct{} // closed when the lock is freed or gets stuck
+}
+
+func (l *Locks) take(ctx context.Context, name string) (*lock, error) {
+	for {
+		l.mu.Lock()
+		k, taken := l.locks[name]
+		if !taken {
+			k = &lock{changed: make(chan struct{})}
+			l.locks[name] = k
+		}
+		stuck := k.stuck
+		l.mu.Unlock()
+		switch {
+		case !taken:
+			return k, nil
+		case stuck != nil:
+			return nil, stuck
+		}
+		select {
+		case <-k.changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for %s, which another command changes: %w", name, ctx.Err())
+		}
+	}
+}
+
+func (l *Locks) free(name string, k *lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k, ok := l.locks[name]
-	if !ok {
-		k = &lock{changed: make(chan struct{})}
-		l.locks[name] = k
-	}
-	return k
-}
-
-// A lock is free, taken, or kept by a stuck command.
-type lock struct {
-	mu      sync.Mutex
-	taken   bool
-	stuck   error         // a *StuckError, or nil
-	changed chan struct{} // closed at the next change
-}
-
-func (k *lock) take(ctx context.Context, name string) error {
-	for {
-		k.mu.Lock()
-		if k.stuck != nil {
-			defer k.mu.Unlock()
-			return k.stuck
-		}
-		if !k.taken {
-			k.taken = true
-			k.mu.Unlock()
-			return nil
-		}
-		changed := k.changed
-		k.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s, which another command changes: %w", name, ctx.Err())
-		}
-	}
-}
-
-func (k *lock) set(taken bool, stuck error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.taken, k.stuck = taken, stuck
 	close(k.changed)
-	k.changed = make(chan struct{})
+	if l.locks[name] == k {
+		delete(l.locks, name)
+	}
 }
 
-// keep holds the lock until the stuck command has ended.
-func (k *lock) keep(err *StuckError, s stuckCommand) error {
-	k.set(true, err)
+// keep puts a lock in the place of another, until the stuck command has ended
+// and so has one that was stuck before it.
+func (l *Locks) keep(name string, err *StuckError, s stuckCommand) {
+	k := &lock{stuck: err, changed: make(chan struct{})}
+	l.mu.Lock()
+	before := l.locks[name]
+	l.locks[name] = k
+	l.mu.Unlock()
+	if before != nil && before.stuck == nil {
+		close(before.changed) // who waits finds the new one
+		before = nil
+	}
 	// Its owner is the command: nobody can wait for this goroutine any sooner.
 	go func() {
 		<-s.Done()
-		k.set(false, nil)
+		if before != nil {
+			<-before.changed
+		}
+		l.free(name, k)
 	}()
-	return err
 }

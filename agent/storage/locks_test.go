@@ -162,6 +162,26 @@ func TestCommandLeftByAnEarlierAgent(t *testing.T) {
 	}
 }
 
+func TestTwoCommandsLeftInOneGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := storage.NewLocks()
+		first := leftCommand{[]string{"vgchange", "vg0"}, make(chan struct{})}
+		second := leftCommand{[]string{"vgchange", "vg0"}, make(chan struct{})}
+		l.Keep(first)
+		l.Keep(second)
+		close(second.done)
+		synctest.Wait()
+		if err := l.Stuck("vg0"); !errors.Is(err, storage.ErrStuck) {
+			t.Errorf("one still runs: %v", err)
+		}
+		close(first.done)
+		synctest.Wait()
+		if err := l.Change(t.Context(), "vg0", func() error { return nil }); err != nil {
+			t.Errorf("both have ended: %v", err)
+		}
+	})
+}
+
 type leftCommand struct {
 	argv []string
 	done chan struct{}
