@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -33,14 +34,33 @@ func seal(l *raft.Log) *raft.Log {
 // unseal proves that l, read at index, is what was sealed, and takes the checksum off.
 func unseal(index uint64, l *raft.Log) error {
 	if len(l.Data) < checksumSize {
-		return fmt.Errorf("entry %d has lost its checksum: the file is damaged", index)
+		return errors.New("its checksum is missing")
 	}
 	stored, data := binary.BigEndian.Uint32(l.Data), l.Data[checksumSize:]
 	if sum := checksum(l, data); sum != stored || l.Index != index {
-		return fmt.Errorf("entry %d has checksum %08x, its data %08x: the file is damaged", index, stored, sum)
+		return fmt.Errorf("its checksum is %08x, that of its data %08x", stored, sum)
 	}
 	if l.Data = data; len(data) == 0 {
 		l.Data = nil
 	}
 	return nil
+}
+
+// sealValue puts a checksum of key and value in front of the value.
+func sealValue(key, value []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, valueChecksum(key, value))
+	return append(b, value...)
+}
+
+// unsealValue proves that b was sealed for key and returns the value.
+func unsealValue(key, b []byte) ([]byte, error) {
+	if len(b) < checksumSize || binary.BigEndian.Uint32(b) != valueChecksum(key, b[checksumSize:]) {
+		return nil, fmt.Errorf("%s: its checksum is wrong", key)
+	}
+	return b[checksumSize:], nil
+}
+
+func valueChecksum(key, value []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	return crc32.Update(crc32.Checksum(key, table), table, value)
 }

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -79,23 +80,45 @@ func (s *guardedLog) GetLog(index uint64, l *raft.Log) error {
 		err = unseal(index, l)
 	}
 	if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
-		return s.guard.fail("read the log", err)
+		return s.guard.fail(fmt.Sprintf("read log entry %d", index), err)
 	}
 	return err
 }
 
-// guardedStable keeps the term and the vote.
+// guardedStable keeps the term and the vote, with checksums.
 type guardedStable struct {
-	raft.StableStore
+	store raft.StableStore
 	guard *guard
 }
 
+// errKeyNotFound is how Raft knows, by its text, that there is no value.
+const errKeyNotFound = "not found"
+
 func (s *guardedStable) Set(key, value []byte) error {
-	return s.guard.write("write the vote", func() error { return s.StableStore.Set(key, value) })
+	return s.guard.write("write "+string(key), func() error { return s.store.Set(key, sealValue(key, value)) })
+}
+
+func (s *guardedStable) Get(key []byte) ([]byte, error) {
+	b, err := s.store.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	return unsealValue(key, b)
 }
 
 func (s *guardedStable) SetUint64(key []byte, value uint64) error {
-	return s.guard.write("write the term", func() error { return s.StableStore.SetUint64(key, value) })
+	return s.Set(key, binary.BigEndian.AppendUint64(nil, value))
+}
+
+func (s *guardedStable) GetUint64(key []byte) (uint64, error) {
+	b, err := s.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(b) != 8 {
+		return 0, fmt.Errorf("%s: %d bytes, want 8", key, len(b))
+	}
+	return binary.BigEndian.Uint64(b), nil
 }
 
 // guardedSnapshots keeps snapshots.

@@ -74,11 +74,7 @@ func (d *disk) DeleteRange(low, high uint64) error {
 }
 
 func (d *disk) Set(key, value []byte) error {
-	return errors.Join(d.try("store vote"), d.StableStore.Set(key, value))
-}
-
-func (d *disk) SetUint64(key []byte, value uint64) error {
-	return errors.Join(d.try("store term"), d.StableStore.SetUint64(key, value))
+	return errors.Join(d.try("store "+string(key)), d.StableStore.Set(key, value))
 }
 
 func (d *disk) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
@@ -109,7 +105,7 @@ func (s *faultySink) Close() error {
 // a follower, in every way that Raft writes. What was stored before the error was told
 // does not matter: the error alone must end the member.
 func TestAMemberWhoseDiskFailsAcknowledgesNothingMore(t *testing.T) {
-	for _, op := range []string{"store log", "store term", "store vote", "delete log", "create snapshot", "write snapshot", "close snapshot"} {
+	for _, op := range []string{"store log", "store CurrentTerm", "store LastVoteCand", "delete log", "create snapshot", "write snapshot", "close snapshot"} {
 		for _, who := range []string{"leader", "follower"} {
 			t.Run(op+" of the "+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { breakDisk(t, op, who) })
@@ -141,7 +137,7 @@ func breakDisk(t *testing.T, op, who string) {
 	}
 	write(leader, "before")
 	disks[broken.id].breaks(op)
-	if op == "store term" || op == "store vote" {
+	if op == "store CurrentTerm" || op == "store LastVoteCand" {
 		c.elections(broken)
 	}
 	for i := range 100 {
@@ -269,7 +265,7 @@ func TestADamagedLogIsNotStartedFrom(t *testing.T) {
 			ID: "n1", Transport: m.net, Store: state.NewStore(state.Options{}), Stores: m.stores,
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), OnFatal: func(error) {},
 		})
-		for _, want := range []string{"start member n1: the log is damaged: entry 5 has checksum", "let it join again with an empty directory"} {
+		for _, want := range []string{"start member n1: the log is damaged: entry 5: its checksum is", "let it join again with an empty directory"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("start from a damaged log: %v, want %q", err, want)
 			}

@@ -44,6 +44,8 @@ type Config struct {
 	Free              func() (Space, error) // of the file system under Dir
 }
 
+const logCache = 512 // entries
+
 // Node is this process's member of the cluster.
 type Node struct {
 	cfg      Config
@@ -86,17 +88,19 @@ func New(cfg Config) (*Node, error) {
 }
 
 func (n *Node) open() error {
-	stores, err := openStores(n.cfg, n.guard)
-	if err != nil {
+	var err error
+	if n.stores, err = openStores(n.cfg, n.guard); err != nil {
 		return err
 	}
-	logs, err := raft.NewLogCache(512, stores.Log)
-	if err == nil {
-		n.stores, n.logs = stores, logs
-		n.raft, err = raft.NewRaft(n.cfg.raft(), &fsm{store: n.store, guard: n.guard}, logs, stores.Stable, stores.Snapshots, n.progress)
+	if n.logs, err = raft.NewLogCache(logCache, n.stores.Log); err != nil {
+		return errors.Join(err, n.stores.close())
 	}
+	err = notPanicking(func() (err error) {
+		n.raft, err = raft.NewRaft(n.cfg.raft(), &fsm{store: n.store, guard: n.guard}, n.logs, n.stores.Stable, n.stores.Snapshots, n.progress)
+		return err
+	})
 	if err != nil {
-		return errors.Join(err, stores.close())
+		return errors.Join(err, n.stores.close())
 	}
 	return nil
 }
