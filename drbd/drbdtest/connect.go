@@ -139,10 +139,15 @@ func (c *conn) afterLoss(peerWasPrimary bool) {
 }
 
 // mayBeOld says that a Primary may go on where it cannot be seen from here:
-// with quorum, a Secondary knows only that its data was good.
+// with quorum and others to agree with, a Secondary knows only that its data
+// was good.
 func (r *resource) mayBeOld(d *device) bool {
 	_, off := r.threshold("quorum", 0)
-	return !off && d.quorum && !r.seesPrimary()
+	company := false
+	for _, c := range r.conns {
+		company = company || c.state == drbd.Connected && !c.broken()
+	}
+	return !off && d.quorum && company && !r.seesPrimary()
 }
 
 // seesPrimary says that a connected peer is Primary.
