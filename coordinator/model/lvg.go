@@ -124,6 +124,7 @@ const (
 	OwnerSnapshot = "snapshot"
 	OwnerImage    = "image"
 	OwnerHold     = "hold"
+	OwnerOrphan   = "orphan" // an LV with our tags that the state has never heard of
 )
 
 // Reservation is so much space of one pool, charged to one owner. Its name is its uid,

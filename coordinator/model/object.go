@@ -31,6 +31,7 @@ const (
 	KindReservation  Kind = "reservation"
 	KindAttachment   Kind = "attachment"
 	KindOperation    Kind = "operation"
+	KindDecision     Kind = "decision"
 )
 
 // Key is where an object lives: its kind and its name within the kind. Names of
@@ -108,6 +109,7 @@ var blank = map[Kind]func() Object{
 	KindReservation:  func() Object { return &Reservation{} },
 	KindAttachment:   func() Object { return &Attachment{} },
 	KindOperation:    func() Object { return &Operation{} },
+	KindDecision:     func() Object { return &Decision{} },
 }
 
 // New makes an empty object of kind k, or nil when this binary does not know k.

@@ -120,6 +120,10 @@ type Replica struct {
 	Port       int             `json:"port,omitempty"`
 	Devices    []ReplicaDevice `json:"devices,omitempty"`
 	Conditions Conditions      `json:"conditions,omitempty"` // Scheduled; the rest is computed from soft facts when read
+
+	// WaitingSince is the log index at which it was first seen that there is no place for
+	// the replica; 0: not yet tried, or placed. Who waits longer comes first.
+	WaitingSince uint64 `json:"waiting_since,omitempty"`
 }
 
 // ReplicaDevice is one device of a replica.
@@ -229,6 +233,10 @@ type Transition struct {
 	// others. At most one that does not say so is under way per volume.
 	Compatible bool             `json:"compatible,omitempty"`
 	Steps      []TransitionStep `json:"steps"`
+
+	Devices []VolumeDevice `json:"devices,omitempty"` // the sizes that a resize leads to
+	Member  *int           `json:"member,omitempty"`  // the one replica that acts for all in the active step
+	Abort   string         `json:"abort,omitempty"`   // why it is being given up; empty: it is not
 }
 
 // StepStatus tells how far a step has come.
@@ -259,6 +267,16 @@ func (t *Transition) Active() int {
 		}
 	}
 	return -1
+}
+
+// Step returns the step of that name; nil: the transition has none.
+func (t *Transition) Step(name string) *TransitionStep {
+	for i := range t.Steps {
+		if t.Steps[i].Name == name {
+			return &t.Steps[i]
+		}
+	}
+	return nil
 }
 
 // PendingReplicaTransition is what a replica asks of the mesh (seed 001).

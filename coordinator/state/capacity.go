@@ -25,14 +25,19 @@ func checkCapacity(d *draft) *model.Refusal {
 	for _, c := range d.changes {
 		before, was := c.before.(*model.Reservation)
 		after, is := c.after.(*model.Reservation)
+		if was && is && before.Pool == after.Pool {
+			asked, found := growth(before, after)
+			at(after).add(asked, found)
+			continue
+		}
 		if was {
 			at(before).change -= before.Charge()
 		}
 		switch {
 		case is && after.Imported && !was:
-			at(after).imported += after.Charge()
+			at(after).add(0, after.Charge())
 		case is:
-			at(after).change += after.Charge()
+			at(after).add(growth(&model.Reservation{}, after))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(pools)) {
@@ -49,13 +54,26 @@ func checkCapacity(d *draft) *model.Refusal {
 	return nil
 }
 
+// growth is how much more a reservation costs: what was asked for, which may be refused,
+// and what was found to be there already, which cannot be undone by refusing it.
+func growth(before, after *model.Reservation) (asked, found int64) {
+	asked = after.Charge() - before.Charge()
+	if claim := max(before.Charge(), after.Granted, after.Pending); asked > 0 {
+		found = max(0, after.Charge()-claim)
+		asked -= found
+	}
+	return asked, found
+}
+
 // balance is one pool's account over a transaction, in bytes.
 type balance struct {
 	name     string
 	before   int64 // sum of the charges before
 	change   int64
-	imported int64 // what was there before rvol knew it
+	imported int64 // what was there already when it was first seen
 }
+
+func (b *balance) add(asked, found int64) { b.change, b.imported = b.change+asked, b.imported+found }
 
 // refuses gives the reason why the pool may not grow as it would, or "".
 func (b *balance) refuses(c *model.Capacity) string {

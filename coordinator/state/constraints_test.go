@@ -126,6 +126,26 @@ func TestConstraintsRefuseWithAReason(t *testing.T) {
 			is: model.ErrNoSpace,
 		},
 		{
+			name:  "capacity: what an LV is found to have is charged, whatever the limit",
+			given: []model.Object{capacity(10), reservation("r1", 9)},
+			txn:   put(t, with(reservation("r1", 9), func(r *model.Reservation) { r.Observed = 12 * gib })),
+		},
+		{
+			name:  "capacity: what was found may be granted afterwards",
+			given: []model.Object{capacity(10), with(reservation("r1", 9), func(r *model.Reservation) { r.Observed = 9 * gib }), capacity(5)},
+			txn:   put(t, with(reservation("r1", 9), func(r *model.Reservation) { r.Observed, r.Granted = 9*gib, 9*gib })),
+		},
+		{
+			name:  "capacity: finding one LV larger is no licence for another",
+			given: []model.Object{capacity(10), reservation("r1", 9)},
+			txn:   put(t, with(reservation("r1", 9), func(r *model.Reservation) { r.Observed = 12 * gib }), reservation("r2", 1)),
+			want: &model.Refusal{
+				Constraint: "capacity", Object: "pool n1/vg0", Asked: gib,
+				Reason: "1 GiB asked, 0 bytes available of 10 GiB",
+			},
+			is: model.ErrNoSpace,
+		},
+		{
 			name: "capacity: a pool of unknown size",
 			txn:  put(t, reservation("r1", 1)),
 			want: &model.Refusal{

@@ -63,9 +63,18 @@ func (w world) fits(next world) bool {
 	for _, p := range pools {
 		before, after := w.charged(p), next.charged(p)
 		for k, o := range next {
-			if r, ok := o.(*model.Reservation); ok && r.Pool == p && r.Imported && w[k] == nil {
-				before += r.Charge() // as if it had always been there
+			r, ok := o.(*model.Reservation)
+			if !ok || r.Pool != p {
+				continue
 			}
+			claimed, old := max(r.Granted, r.Pending), int64(0)
+			if was, ok := w[k].(*model.Reservation); ok && was.Pool == p {
+				old = was.Charge()
+			}
+			if r.Imported && w[k] == nil {
+				claimed = 0
+			}
+			before += max(0, r.Charge()-max(claimed, old)) // as if it had always been there
 		}
 		c, _ := next[model.Key{Kind: model.KindCapacity, Name: p.String()}].(*model.Capacity)
 		if after > before && (c == nil || c.GrowthStopped != "" || after > c.Limit()) {

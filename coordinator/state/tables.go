@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -114,6 +115,7 @@ const (
 	byOperation   = "op"    // node, name -> operation
 	byClass       = "class" // class, name -> volume
 	byStoragePool = "sp"    // pool, name -> volume.status
+	byWaiting     = "wait"  // since when, name -> replica without a place
 )
 
 const separator = "\x00" // decodePut refuses objects that hold one
@@ -155,10 +157,14 @@ func (t *tables) reservationsOfVolume(volume string) iter.Seq[*model.Reservation
 }
 
 func replicaKeys(r *model.Replica) []string {
-	if r.Node == "" {
-		return nil
+	var keys []string
+	if r.Type != model.Access && !r.Deleting() && !r.Conditions.Is("Scheduled", model.True) {
+		keys = append(keys, indexKey(byWaiting, fmt.Sprintf("%020d", r.WaitingSince), r.Name))
 	}
-	keys := []string{indexKey(byNode, r.Node, r.Volume)}
+	if r.Node == "" {
+		return keys
+	}
+	keys = append(keys, indexKey(byNode, r.Node, r.Volume))
 	if r.Port != 0 {
 		keys = append(keys, numberKey(byPort, r.Node, r.Port))
 	}

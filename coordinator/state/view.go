@@ -54,6 +54,12 @@ func (v View) Object(k model.Key) (model.Object, bool) { return v.t.get(k) }
 // Objects visits every object, sorted by kind and name.
 func (v View) Objects() iter.Seq[model.Object] { return scan[model.Object](v.t.objects, "") }
 
+// Unscheduled visits the replicas that are to get a place and have none: those that were
+// not tried yet, then the others by the index since when they wait.
+func (v View) Unscheduled() iter.Seq[*model.Replica] {
+	return scan[*model.Replica](v.t.lookup, indexPrefix(byWaiting))
+}
+
 // ReplicasOn visits the replicas on node, sorted by volume.
 func (v View) ReplicasOn(node string) iter.Seq[*model.Replica] {
 	return scan[*model.Replica](v.t.lookup, indexPrefix(byNode, node))
