@@ -50,14 +50,20 @@ var rules = map[string]rule{
 	adminv1.LVGs_Set_FullMethodName:    {operators, leader},
 	adminv1.LVGs_Delete_FullMethodName: {admins, leader},
 
-	adminv1.Pools_List_FullMethodName:   {viewers, anywhere},
-	adminv1.Pools_Create_FullMethodName: {operators, leader},
-	adminv1.Pools_Delete_FullMethodName: {admins, leader},
+	adminv1.Pools_List_FullMethodName:    {viewers, anywhere},
+	adminv1.Pools_Create_FullMethodName:  {operators, leader},
+	adminv1.Pools_Delete_FullMethodName:  {admins, leader},
+	adminv1.Pools_Set_FullMethodName:     {operators, leader},
+	adminv1.Pools_Explain_FullMethodName: {viewers, anywhere},
 
-	adminv1.Classes_List_FullMethodName:   {viewers, anywhere},
-	adminv1.Classes_Create_FullMethodName: {operators, leader},
-	adminv1.Classes_Set_FullMethodName:    {operators, leader},
-	adminv1.Classes_Delete_FullMethodName: {admins, leader},
+	adminv1.Classes_List_FullMethodName:    {viewers, anywhere},
+	adminv1.Classes_Create_FullMethodName:  {operators, leader},
+	adminv1.Classes_Set_FullMethodName:     {operators, leader},
+	adminv1.Classes_Delete_FullMethodName:  {admins, leader},
+	adminv1.Classes_Explain_FullMethodName: {viewers, anywhere},
+
+	adminv1.Objects_Apply_FullMethodName:  {operators, leader},
+	adminv1.Objects_Export_FullMethodName: {viewers, anywhere},
 
 	adminv1.Volumes_List_FullMethodName:   {viewers, anywhere},
 	adminv1.Volumes_Create_FullMethodName: {operators, leader},

@@ -1399,8 +1399,20 @@ type SetClassRequest struct {
 	VerifyEvery         *durationpb.Duration   `protobuf:"bytes,12,opt,name=verify_every,json=verifyEvery,proto3" json:"verify_every,omitempty"`
 	Drbd                map[string]string      `protobuf:"bytes,13,rep,name=drbd,proto3" json:"drbd,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Labels              *LabelChange           `protobuf:"bytes,14,opt,name=labels,proto3" json:"labels,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// What follows never changes: another value than that of the class is refused, with the reason.
+	Topology       *string              `protobuf:"bytes,15,opt,name=topology,proto3,oneof" json:"topology,omitempty"`
+	VolumeAccess   *string              `protobuf:"bytes,16,opt,name=volume_access,json=volumeAccess,proto3,oneof" json:"volume_access,omitempty"`
+	Pool           *string              `protobuf:"bytes,17,opt,name=pool,proto3,oneof" json:"pool,omitempty"`
+	Storage        *Storage             `protobuf:"bytes,18,opt,name=storage,proto3" json:"storage,omitempty"`
+	Zones          []string             `protobuf:"bytes,19,rep,name=zones,proto3" json:"zones,omitempty"`
+	NodeSelector   *string              `protobuf:"bytes,20,opt,name=node_selector,json=nodeSelector,proto3,oneof" json:"node_selector,omitempty"`
+	SystemNetworks []string             `protobuf:"bytes,21,rep,name=system_networks,json=systemNetworks,proto3" json:"system_networks,omitempty"`
+	NotReadyGrace  *durationpb.Duration `protobuf:"bytes,22,opt,name=not_ready_grace,json=notReadyGrace,proto3" json:"not_ready_grace,omitempty"`
+	TrustZeroed    *bool                `protobuf:"varint,23,opt,name=trust_zeroed,json=trustZeroed,proto3,oneof" json:"trust_zeroed,omitempty"`
+	// own_storage takes over what the named pool is made of: the class gets a generated pool, the named one is released.
+	OwnStorage    bool `protobuf:"varint,24,opt,name=own_storage,json=ownStorage,proto3" json:"own_storage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetClassRequest) Reset() {
@@ -1529,6 +1541,778 @@ func (x *SetClassRequest) GetLabels() *LabelChange {
 		return x.Labels
 	}
 	return nil
+}
+
+func (x *SetClassRequest) GetTopology() string {
+	if x != nil && x.Topology != nil {
+		return *x.Topology
+	}
+	return ""
+}
+
+func (x *SetClassRequest) GetVolumeAccess() string {
+	if x != nil && x.VolumeAccess != nil {
+		return *x.VolumeAccess
+	}
+	return ""
+}
+
+func (x *SetClassRequest) GetPool() string {
+	if x != nil && x.Pool != nil {
+		return *x.Pool
+	}
+	return ""
+}
+
+func (x *SetClassRequest) GetStorage() *Storage {
+	if x != nil {
+		return x.Storage
+	}
+	return nil
+}
+
+func (x *SetClassRequest) GetZones() []string {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *SetClassRequest) GetNodeSelector() string {
+	if x != nil && x.NodeSelector != nil {
+		return *x.NodeSelector
+	}
+	return ""
+}
+
+func (x *SetClassRequest) GetSystemNetworks() []string {
+	if x != nil {
+		return x.SystemNetworks
+	}
+	return nil
+}
+
+func (x *SetClassRequest) GetNotReadyGrace() *durationpb.Duration {
+	if x != nil {
+		return x.NotReadyGrace
+	}
+	return nil
+}
+
+func (x *SetClassRequest) GetTrustZeroed() bool {
+	if x != nil && x.TrustZeroed != nil {
+		return *x.TrustZeroed
+	}
+	return false
+}
+
+func (x *SetClassRequest) GetOwnStorage() bool {
+	if x != nil {
+		return x.OwnStorage
+	}
+	return false
+}
+
+type SetPoolRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Labels        *LabelChange           `protobuf:"bytes,2,opt,name=labels,proto3" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPoolRequest) Reset() {
+	*x = SetPoolRequest{}
+	mi := &file_admin_v1_storage_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPoolRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPoolRequest) ProtoMessage() {}
+
+func (x *SetPoolRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPoolRequest.ProtoReflect.Descriptor instead.
+func (*SetPoolRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SetPoolRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetPoolRequest) GetLabels() *LabelChange {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+type ExplainRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Stale         bool                   `protobuf:"varint,2,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_admin_v1_storage_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ExplainRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ClassExplanation struct {
+	state                   protoimpl.MessageState `protogen:"open.v1"`
+	Class                   *Class                 `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
+	Diskful                 int32                  `protobuf:"varint,2,opt,name=diskful,proto3" json:"diskful,omitempty"`
+	TieBreakers             int32                  `protobuf:"varint,3,opt,name=tie_breakers,json=tieBreakers,proto3" json:"tie_breakers,omitempty"`
+	Arbiter                 bool                   `protobuf:"varint,4,opt,name=arbiter,proto3" json:"arbiter,omitempty"` // the coordinators take the tie-breaker's place
+	Quorum                  int32                  `protobuf:"varint,5,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	QuorumMinimumRedundancy int32                  `protobuf:"varint,6,opt,name=quorum_minimum_redundancy,json=quorumMinimumRedundancy,proto3" json:"quorum_minimum_redundancy,omitempty"`
+	LeastZones              int32                  `protobuf:"varint,7,opt,name=least_zones,json=leastZones,proto3" json:"least_zones,omitempty"` // TransZonal: at least so many
+	// A sentence each: how many copies where, what may fail without losing access, what without losing data, which pool.
+	Copies        string       `protobuf:"bytes,8,opt,name=copies,proto3" json:"copies,omitempty"`
+	Access        string       `protobuf:"bytes,9,opt,name=access,proto3" json:"access,omitempty"`
+	Data          string       `protobuf:"bytes,10,opt,name=data,proto3" json:"data,omitempty"`
+	Storage       string       `protobuf:"bytes,11,opt,name=storage,proto3" json:"storage,omitempty"`
+	Fits          bool         `protobuf:"varint,12,opt,name=fits,proto3" json:"fits,omitempty"`      // the nodes of the pool can hold the layout
+	Verdict       string       `protobuf:"bytes,13,opt,name=verdict,proto3" json:"verdict,omitempty"` // why, or what is missing, in numbers
+	Zones         []*ZoneNodes `protobuf:"bytes,14,rep,name=zones,proto3" json:"zones,omitempty"`
+	InForce       string       `protobuf:"bytes,15,opt,name=in_force,json=inForce,proto3" json:"in_force,omitempty"` // which configuration volumes get, when it is not this one
+	Rollout       *Rollout     `protobuf:"bytes,16,opt,name=rollout,proto3" json:"rollout,omitempty"`
+	Repair        *Rollout     `protobuf:"bytes,17,opt,name=repair,proto3" json:"repair,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClassExplanation) Reset() {
+	*x = ClassExplanation{}
+	mi := &file_admin_v1_storage_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClassExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClassExplanation) ProtoMessage() {}
+
+func (x *ClassExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClassExplanation.ProtoReflect.Descriptor instead.
+func (*ClassExplanation) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ClassExplanation) GetClass() *Class {
+	if x != nil {
+		return x.Class
+	}
+	return nil
+}
+
+func (x *ClassExplanation) GetDiskful() int32 {
+	if x != nil {
+		return x.Diskful
+	}
+	return 0
+}
+
+func (x *ClassExplanation) GetTieBreakers() int32 {
+	if x != nil {
+		return x.TieBreakers
+	}
+	return 0
+}
+
+func (x *ClassExplanation) GetArbiter() bool {
+	if x != nil {
+		return x.Arbiter
+	}
+	return false
+}
+
+func (x *ClassExplanation) GetQuorum() int32 {
+	if x != nil {
+		return x.Quorum
+	}
+	return 0
+}
+
+func (x *ClassExplanation) GetQuorumMinimumRedundancy() int32 {
+	if x != nil {
+		return x.QuorumMinimumRedundancy
+	}
+	return 0
+}
+
+func (x *ClassExplanation) GetLeastZones() int32 {
+	if x != nil {
+		return x.LeastZones
+	}
+	return 0
+}
+
+func (x *ClassExplanation) GetCopies() string {
+	if x != nil {
+		return x.Copies
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetAccess() string {
+	if x != nil {
+		return x.Access
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetStorage() string {
+	if x != nil {
+		return x.Storage
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetFits() bool {
+	if x != nil {
+		return x.Fits
+	}
+	return false
+}
+
+func (x *ClassExplanation) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetZones() []*ZoneNodes {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *ClassExplanation) GetInForce() string {
+	if x != nil {
+		return x.InForce
+	}
+	return ""
+}
+
+func (x *ClassExplanation) GetRollout() *Rollout {
+	if x != nil {
+		return x.Rollout
+	}
+	return nil
+}
+
+func (x *ClassExplanation) GetRepair() *Rollout {
+	if x != nil {
+		return x.Repair
+	}
+	return nil
+}
+
+type ZoneNodes struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Zone          string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	Nodes         int32                  `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	WithStorage   int32                  `protobuf:"varint,3,opt,name=with_storage,json=withStorage,proto3" json:"with_storage,omitempty"`
+	Ready         int32                  `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"` // with storage, and could take a replica now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZoneNodes) Reset() {
+	*x = ZoneNodes{}
+	mi := &file_admin_v1_storage_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZoneNodes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZoneNodes) ProtoMessage() {}
+
+func (x *ZoneNodes) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZoneNodes.ProtoReflect.Descriptor instead.
+func (*ZoneNodes) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ZoneNodes) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *ZoneNodes) GetNodes() int32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *ZoneNodes) GetWithStorage() int32 {
+	if x != nil {
+		return x.WithStorage
+	}
+	return 0
+}
+
+func (x *ZoneNodes) GetReady() int32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+// Rollout is which volumes are to be changed, in which order.
+type Rollout struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Strategy      string                 `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
+	MaxParallel   int32                  `protobuf:"varint,2,opt,name=max_parallel,json=maxParallel,proto3" json:"max_parallel,omitempty"`
+	Next          []string               `protobuf:"bytes,3,rep,name=next,proto3" json:"next,omitempty"` // may begin now
+	Running       []string               `protobuf:"bytes,4,rep,name=running,proto3" json:"running,omitempty"`
+	Waiting       []string               `protobuf:"bytes,5,rep,name=waiting,proto3" json:"waiting,omitempty"` // for one of those to end
+	Held          []*HeldVolume          `protobuf:"bytes,6,rep,name=held,proto3" json:"held,omitempty"`
+	Message       string                 `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rollout) Reset() {
+	*x = Rollout{}
+	mi := &file_admin_v1_storage_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rollout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rollout) ProtoMessage() {}
+
+func (x *Rollout) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
+func (*Rollout) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Rollout) GetStrategy() string {
+	if x != nil {
+		return x.Strategy
+	}
+	return ""
+}
+
+func (x *Rollout) GetMaxParallel() int32 {
+	if x != nil {
+		return x.MaxParallel
+	}
+	return 0
+}
+
+func (x *Rollout) GetNext() []string {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *Rollout) GetRunning() []string {
+	if x != nil {
+		return x.Running
+	}
+	return nil
+}
+
+func (x *Rollout) GetWaiting() []string {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *Rollout) GetHeld() []*HeldVolume {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Rollout) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type HeldVolume struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldVolume) Reset() {
+	*x = HeldVolume{}
+	mi := &file_admin_v1_storage_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldVolume) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldVolume) ProtoMessage() {}
+
+func (x *HeldVolume) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldVolume.ProtoReflect.Descriptor instead.
+func (*HeldVolume) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *HeldVolume) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *HeldVolume) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type PoolExplanation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pool          *Pool                  `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Nodes         []*NodeVerdict         `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"` // all nodes of the cluster, by name
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolExplanation) Reset() {
+	*x = PoolExplanation{}
+	mi := &file_admin_v1_storage_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolExplanation) ProtoMessage() {}
+
+func (x *PoolExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolExplanation.ProtoReflect.Descriptor instead.
+func (*PoolExplanation) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PoolExplanation) GetPool() *Pool {
+	if x != nil {
+		return x.Pool
+	}
+	return nil
+}
+
+func (x *PoolExplanation) GetNodes() []*NodeVerdict {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *PoolExplanation) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type NodeVerdict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Zone          string                 `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
+	Eligible      bool                   `protobuf:"varint,3,opt,name=eligible,proto3" json:"eligible,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why not; or what is wrong with it although it is
+	Lvgs          []*LVGVerdict          `protobuf:"bytes,5,rep,name=lvgs,proto3" json:"lvgs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeVerdict) Reset() {
+	*x = NodeVerdict{}
+	mi := &file_admin_v1_storage_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeVerdict) ProtoMessage() {}
+
+func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
+func (*NodeVerdict) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *NodeVerdict) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *NodeVerdict) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *NodeVerdict) GetEligible() bool {
+	if x != nil {
+		return x.Eligible
+	}
+	return false
+}
+
+func (x *NodeVerdict) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NodeVerdict) GetLvgs() []*LVGVerdict {
+	if x != nil {
+		return x.Lvgs
+	}
+	return nil
+}
+
+type LVGVerdict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Vg            string                 `protobuf:"bytes,1,opt,name=vg,proto3" json:"vg,omitempty"`
+	ThinPool      string                 `protobuf:"bytes,2,opt,name=thin_pool,json=thinPool,proto3" json:"thin_pool,omitempty"`
+	Ready         bool                   `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
+	Unschedulable bool                   `protobuf:"varint,4,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LVGVerdict) Reset() {
+	*x = LVGVerdict{}
+	mi := &file_admin_v1_storage_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LVGVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LVGVerdict) ProtoMessage() {}
+
+func (x *LVGVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LVGVerdict.ProtoReflect.Descriptor instead.
+func (*LVGVerdict) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *LVGVerdict) GetVg() string {
+	if x != nil {
+		return x.Vg
+	}
+	return ""
+}
+
+func (x *LVGVerdict) GetThinPool() string {
+	if x != nil {
+		return x.ThinPool
+	}
+	return ""
+}
+
+func (x *LVGVerdict) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *LVGVerdict) GetUnschedulable() bool {
+	if x != nil {
+		return x.Unschedulable
+	}
+	return false
+}
+
+func (x *LVGVerdict) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 var File_admin_v1_storage_proto protoreflect.FileDescriptor
@@ -1687,7 +2471,7 @@ const file_admin_v1_storage_proto_rawDesc = "" +
 	"\b_alignedB\x16\n" +
 	"\x14_stale_configuration\"E\n" +
 	"\x13ListClassesResponse\x12.\n" +
-	"\aclasses\x18\x01 \x03(\v2\x14.rvol.admin.v1.ClassR\aclasses\"\x9a\x06\n" +
+	"\aclasses\x18\x01 \x03(\v2\x14.rvol.admin.v1.ClassR\aclasses\"\xf0\t\n" +
 	"\x0fSetClassRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x03ftt\x18\x02 \x01(\x05H\x00R\x03ftt\x88\x01\x01\x12\x17\n" +
@@ -1704,7 +2488,19 @@ const file_admin_v1_storage_proto_rawDesc = "" +
 	"\x04wipe\x18\v \x01(\tH\bR\x04wipe\x88\x01\x01\x12<\n" +
 	"\fverify_every\x18\f \x01(\v2\x19.google.protobuf.DurationR\vverifyEvery\x12<\n" +
 	"\x04drbd\x18\r \x03(\v2(.rvol.admin.v1.SetClassRequest.DrbdEntryR\x04drbd\x122\n" +
-	"\x06labels\x18\x0e \x01(\v2\x1a.rvol.admin.v1.LabelChangeR\x06labels\x1a7\n" +
+	"\x06labels\x18\x0e \x01(\v2\x1a.rvol.admin.v1.LabelChangeR\x06labels\x12\x1f\n" +
+	"\btopology\x18\x0f \x01(\tH\tR\btopology\x88\x01\x01\x12(\n" +
+	"\rvolume_access\x18\x10 \x01(\tH\n" +
+	"R\fvolumeAccess\x88\x01\x01\x12\x17\n" +
+	"\x04pool\x18\x11 \x01(\tH\vR\x04pool\x88\x01\x01\x120\n" +
+	"\astorage\x18\x12 \x01(\v2\x16.rvol.admin.v1.StorageR\astorage\x12\x14\n" +
+	"\x05zones\x18\x13 \x03(\tR\x05zones\x12(\n" +
+	"\rnode_selector\x18\x14 \x01(\tH\fR\fnodeSelector\x88\x01\x01\x12'\n" +
+	"\x0fsystem_networks\x18\x15 \x03(\tR\x0esystemNetworks\x12A\n" +
+	"\x0fnot_ready_grace\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\rnotReadyGrace\x12&\n" +
+	"\ftrust_zeroed\x18\x17 \x01(\bH\rR\vtrustZeroed\x88\x01\x01\x12\x1f\n" +
+	"\vown_storage\x18\x18 \x01(\bR\n" +
+	"ownStorage\x1a7\n" +
 	"\tDrbdEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
@@ -1717,21 +2513,89 @@ const file_admin_v1_storage_proto_rawDesc = "" +
 	"\t_conflictB\x18\n" +
 	"\x16_conflict_max_parallelB\x0f\n" +
 	"\r_on_no_quorumB\a\n" +
-	"\x05_wipe2\x80\x02\n" +
+	"\x05_wipeB\v\n" +
+	"\t_topologyB\x10\n" +
+	"\x0e_volume_accessB\a\n" +
+	"\x05_poolB\x10\n" +
+	"\x0e_node_selectorB\x0f\n" +
+	"\r_trust_zeroed\"X\n" +
+	"\x0eSetPoolRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x122\n" +
+	"\x06labels\x18\x02 \x01(\v2\x1a.rvol.admin.v1.LabelChangeR\x06labels\":\n" +
+	"\x0eExplainRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xc3\x04\n" +
+	"\x10ClassExplanation\x12*\n" +
+	"\x05class\x18\x01 \x01(\v2\x14.rvol.admin.v1.ClassR\x05class\x12\x18\n" +
+	"\adiskful\x18\x02 \x01(\x05R\adiskful\x12!\n" +
+	"\ftie_breakers\x18\x03 \x01(\x05R\vtieBreakers\x12\x18\n" +
+	"\aarbiter\x18\x04 \x01(\bR\aarbiter\x12\x16\n" +
+	"\x06quorum\x18\x05 \x01(\x05R\x06quorum\x12:\n" +
+	"\x19quorum_minimum_redundancy\x18\x06 \x01(\x05R\x17quorumMinimumRedundancy\x12\x1f\n" +
+	"\vleast_zones\x18\a \x01(\x05R\n" +
+	"leastZones\x12\x16\n" +
+	"\x06copies\x18\b \x01(\tR\x06copies\x12\x16\n" +
+	"\x06access\x18\t \x01(\tR\x06access\x12\x12\n" +
+	"\x04data\x18\n" +
+	" \x01(\tR\x04data\x12\x18\n" +
+	"\astorage\x18\v \x01(\tR\astorage\x12\x12\n" +
+	"\x04fits\x18\f \x01(\bR\x04fits\x12\x18\n" +
+	"\averdict\x18\r \x01(\tR\averdict\x12.\n" +
+	"\x05zones\x18\x0e \x03(\v2\x18.rvol.admin.v1.ZoneNodesR\x05zones\x12\x19\n" +
+	"\bin_force\x18\x0f \x01(\tR\ainForce\x120\n" +
+	"\arollout\x18\x10 \x01(\v2\x16.rvol.admin.v1.RolloutR\arollout\x12.\n" +
+	"\x06repair\x18\x11 \x01(\v2\x16.rvol.admin.v1.RolloutR\x06repair\"n\n" +
+	"\tZoneNodes\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\x12!\n" +
+	"\fwith_storage\x18\x03 \x01(\x05R\vwithStorage\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\x05R\x05ready\"\xd9\x01\n" +
+	"\aRollout\x12\x1a\n" +
+	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12!\n" +
+	"\fmax_parallel\x18\x02 \x01(\x05R\vmaxParallel\x12\x12\n" +
+	"\x04next\x18\x03 \x03(\tR\x04next\x12\x18\n" +
+	"\arunning\x18\x04 \x03(\tR\arunning\x12\x18\n" +
+	"\awaiting\x18\x05 \x03(\tR\awaiting\x12-\n" +
+	"\x04held\x18\x06 \x03(\v2\x19.rvol.admin.v1.HeldVolumeR\x04held\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"<\n" +
+	"\n" +
+	"HeldVolume\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x86\x01\n" +
+	"\x0fPoolExplanation\x12'\n" +
+	"\x04pool\x18\x01 \x01(\v2\x13.rvol.admin.v1.PoolR\x04pool\x120\n" +
+	"\x05nodes\x18\x02 \x03(\v2\x1a.rvol.admin.v1.NodeVerdictR\x05nodes\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x98\x01\n" +
+	"\vNodeVerdict\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x1a\n" +
+	"\beligible\x18\x03 \x01(\bR\beligible\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12-\n" +
+	"\x04lvgs\x18\x05 \x03(\v2\x19.rvol.admin.v1.LVGVerdictR\x04lvgs\"\x8d\x01\n" +
+	"\n" +
+	"LVGVerdict\x12\x0e\n" +
+	"\x02vg\x18\x01 \x01(\tR\x02vg\x12\x1b\n" +
+	"\tthin_pool\x18\x02 \x01(\tR\bthinPool\x12\x14\n" +
+	"\x05ready\x18\x03 \x01(\bR\x05ready\x12$\n" +
+	"\runschedulable\x18\x04 \x01(\bR\runschedulable\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason2\x80\x02\n" +
 	"\x04LVGs\x12C\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\x1f.rvol.admin.v1.ListLVGsResponse\x12=\n" +
 	"\x06Create\x12\x1f.rvol.admin.v1.CreateLVGRequest\x1a\x12.rvol.admin.v1.LVG\x127\n" +
 	"\x03Set\x12\x1c.rvol.admin.v1.SetLVGRequest\x1a\x12.rvol.admin.v1.LVG\x12;\n" +
-	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\xbe\x01\n" +
+	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\xc3\x02\n" +
 	"\x05Pools\x12D\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a .rvol.admin.v1.ListPoolsResponse\x122\n" +
-	"\x06Create\x12\x13.rvol.admin.v1.Pool\x1a\x13.rvol.admin.v1.Pool\x12;\n" +
-	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\x81\x02\n" +
+	"\x06Create\x12\x13.rvol.admin.v1.Pool\x1a\x13.rvol.admin.v1.Pool\x129\n" +
+	"\x03Set\x12\x1d.rvol.admin.v1.SetPoolRequest\x1a\x13.rvol.admin.v1.Pool\x12;\n" +
+	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12H\n" +
+	"\aExplain\x12\x1d.rvol.admin.v1.ExplainRequest\x1a\x1e.rvol.admin.v1.PoolExplanation2\xcc\x02\n" +
 	"\aClasses\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListClassesResponse\x124\n" +
 	"\x06Create\x12\x14.rvol.admin.v1.Class\x1a\x14.rvol.admin.v1.Class\x12;\n" +
 	"\x03Set\x12\x1e.rvol.admin.v1.SetClassRequest\x1a\x14.rvol.admin.v1.Class\x12;\n" +
-	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.DoneB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
+	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12I\n" +
+	"\aExplain\x12\x1d.rvol.admin.v1.ExplainRequest\x1a\x1f.rvol.admin.v1.ClassExplanationB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
 
 var (
 	file_admin_v1_storage_proto_rawDescOnce sync.Once
@@ -1745,7 +2609,7 @@ func file_admin_v1_storage_proto_rawDescGZIP() []byte {
 	return file_admin_v1_storage_proto_rawDescData
 }
 
-var file_admin_v1_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_admin_v1_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_admin_v1_storage_proto_goTypes = []any{
 	(*LVG)(nil),                 // 0: rvol.admin.v1.LVG
 	(*PoolSpace)(nil),           // 1: rvol.admin.v1.PoolSpace
@@ -1762,72 +2626,98 @@ var file_admin_v1_storage_proto_goTypes = []any{
 	(*VolumeCounts)(nil),        // 12: rvol.admin.v1.VolumeCounts
 	(*ListClassesResponse)(nil), // 13: rvol.admin.v1.ListClassesResponse
 	(*SetClassRequest)(nil),     // 14: rvol.admin.v1.SetClassRequest
-	nil,                         // 15: rvol.admin.v1.CreateLVGRequest.LabelsEntry
-	nil,                         // 16: rvol.admin.v1.Class.DrbdEntry
-	nil,                         // 17: rvol.admin.v1.SetClassRequest.DrbdEntry
-	(*Meta)(nil),                // 18: rvol.admin.v1.Meta
-	(*Condition)(nil),           // 19: rvol.admin.v1.Condition
-	(*LabelChange)(nil),         // 20: rvol.admin.v1.LabelChange
-	(*durationpb.Duration)(nil), // 21: google.protobuf.Duration
-	(*ListRequest)(nil),         // 22: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),       // 23: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                // 24: rvol.admin.v1.Done
+	(*SetPoolRequest)(nil),      // 15: rvol.admin.v1.SetPoolRequest
+	(*ExplainRequest)(nil),      // 16: rvol.admin.v1.ExplainRequest
+	(*ClassExplanation)(nil),    // 17: rvol.admin.v1.ClassExplanation
+	(*ZoneNodes)(nil),           // 18: rvol.admin.v1.ZoneNodes
+	(*Rollout)(nil),             // 19: rvol.admin.v1.Rollout
+	(*HeldVolume)(nil),          // 20: rvol.admin.v1.HeldVolume
+	(*PoolExplanation)(nil),     // 21: rvol.admin.v1.PoolExplanation
+	(*NodeVerdict)(nil),         // 22: rvol.admin.v1.NodeVerdict
+	(*LVGVerdict)(nil),          // 23: rvol.admin.v1.LVGVerdict
+	nil,                         // 24: rvol.admin.v1.CreateLVGRequest.LabelsEntry
+	nil,                         // 25: rvol.admin.v1.Class.DrbdEntry
+	nil,                         // 26: rvol.admin.v1.SetClassRequest.DrbdEntry
+	(*Meta)(nil),                // 27: rvol.admin.v1.Meta
+	(*Condition)(nil),           // 28: rvol.admin.v1.Condition
+	(*LabelChange)(nil),         // 29: rvol.admin.v1.LabelChange
+	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
+	(*ListRequest)(nil),         // 31: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),       // 32: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                // 33: rvol.admin.v1.Done
 }
 var file_admin_v1_storage_proto_depIdxs = []int32{
-	18, // 0: rvol.admin.v1.LVG.meta:type_name -> rvol.admin.v1.Meta
+	27, // 0: rvol.admin.v1.LVG.meta:type_name -> rvol.admin.v1.Meta
 	1,  // 1: rvol.admin.v1.LVG.spaces:type_name -> rvol.admin.v1.PoolSpace
-	19, // 2: rvol.admin.v1.LVG.conditions:type_name -> rvol.admin.v1.Condition
+	28, // 2: rvol.admin.v1.LVG.conditions:type_name -> rvol.admin.v1.Condition
 	2,  // 3: rvol.admin.v1.PoolSpace.reservations:type_name -> rvol.admin.v1.Reservation
 	0,  // 4: rvol.admin.v1.ListLVGsResponse.lvgs:type_name -> rvol.admin.v1.LVG
-	15, // 5: rvol.admin.v1.CreateLVGRequest.labels:type_name -> rvol.admin.v1.CreateLVGRequest.LabelsEntry
-	20, // 6: rvol.admin.v1.SetLVGRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	18, // 7: rvol.admin.v1.Pool.meta:type_name -> rvol.admin.v1.Meta
+	24, // 5: rvol.admin.v1.CreateLVGRequest.labels:type_name -> rvol.admin.v1.CreateLVGRequest.LabelsEntry
+	29, // 6: rvol.admin.v1.SetLVGRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	27, // 7: rvol.admin.v1.Pool.meta:type_name -> rvol.admin.v1.Meta
 	6,  // 8: rvol.admin.v1.Pool.storage:type_name -> rvol.admin.v1.Storage
-	21, // 9: rvol.admin.v1.Pool.not_ready_grace:type_name -> google.protobuf.Duration
+	30, // 9: rvol.admin.v1.Pool.not_ready_grace:type_name -> google.protobuf.Duration
 	8,  // 10: rvol.admin.v1.Pool.eligible_nodes:type_name -> rvol.admin.v1.EligibleNode
-	19, // 11: rvol.admin.v1.Pool.conditions:type_name -> rvol.admin.v1.Condition
+	28, // 11: rvol.admin.v1.Pool.conditions:type_name -> rvol.admin.v1.Condition
 	9,  // 12: rvol.admin.v1.EligibleNode.lvgs:type_name -> rvol.admin.v1.EligibleLVG
 	7,  // 13: rvol.admin.v1.ListPoolsResponse.pools:type_name -> rvol.admin.v1.Pool
-	18, // 14: rvol.admin.v1.Class.meta:type_name -> rvol.admin.v1.Meta
+	27, // 14: rvol.admin.v1.Class.meta:type_name -> rvol.admin.v1.Meta
 	6,  // 15: rvol.admin.v1.Class.storage:type_name -> rvol.admin.v1.Storage
-	21, // 16: rvol.admin.v1.Class.not_ready_grace:type_name -> google.protobuf.Duration
-	21, // 17: rvol.admin.v1.Class.repair_after:type_name -> google.protobuf.Duration
-	21, // 18: rvol.admin.v1.Class.verify_every:type_name -> google.protobuf.Duration
-	16, // 19: rvol.admin.v1.Class.drbd:type_name -> rvol.admin.v1.Class.DrbdEntry
+	30, // 16: rvol.admin.v1.Class.not_ready_grace:type_name -> google.protobuf.Duration
+	30, // 17: rvol.admin.v1.Class.repair_after:type_name -> google.protobuf.Duration
+	30, // 18: rvol.admin.v1.Class.verify_every:type_name -> google.protobuf.Duration
+	25, // 19: rvol.admin.v1.Class.drbd:type_name -> rvol.admin.v1.Class.DrbdEntry
 	12, // 20: rvol.admin.v1.Class.volumes:type_name -> rvol.admin.v1.VolumeCounts
-	19, // 21: rvol.admin.v1.Class.conditions:type_name -> rvol.admin.v1.Condition
+	28, // 21: rvol.admin.v1.Class.conditions:type_name -> rvol.admin.v1.Condition
 	11, // 22: rvol.admin.v1.ListClassesResponse.classes:type_name -> rvol.admin.v1.Class
-	21, // 23: rvol.admin.v1.SetClassRequest.repair_after:type_name -> google.protobuf.Duration
-	21, // 24: rvol.admin.v1.SetClassRequest.verify_every:type_name -> google.protobuf.Duration
-	17, // 25: rvol.admin.v1.SetClassRequest.drbd:type_name -> rvol.admin.v1.SetClassRequest.DrbdEntry
-	20, // 26: rvol.admin.v1.SetClassRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	22, // 27: rvol.admin.v1.LVGs.List:input_type -> rvol.admin.v1.ListRequest
-	4,  // 28: rvol.admin.v1.LVGs.Create:input_type -> rvol.admin.v1.CreateLVGRequest
-	5,  // 29: rvol.admin.v1.LVGs.Set:input_type -> rvol.admin.v1.SetLVGRequest
-	23, // 30: rvol.admin.v1.LVGs.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	22, // 31: rvol.admin.v1.Pools.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 32: rvol.admin.v1.Pools.Create:input_type -> rvol.admin.v1.Pool
-	23, // 33: rvol.admin.v1.Pools.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	22, // 34: rvol.admin.v1.Classes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 35: rvol.admin.v1.Classes.Create:input_type -> rvol.admin.v1.Class
-	14, // 36: rvol.admin.v1.Classes.Set:input_type -> rvol.admin.v1.SetClassRequest
-	23, // 37: rvol.admin.v1.Classes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	3,  // 38: rvol.admin.v1.LVGs.List:output_type -> rvol.admin.v1.ListLVGsResponse
-	0,  // 39: rvol.admin.v1.LVGs.Create:output_type -> rvol.admin.v1.LVG
-	0,  // 40: rvol.admin.v1.LVGs.Set:output_type -> rvol.admin.v1.LVG
-	24, // 41: rvol.admin.v1.LVGs.Delete:output_type -> rvol.admin.v1.Done
-	10, // 42: rvol.admin.v1.Pools.List:output_type -> rvol.admin.v1.ListPoolsResponse
-	7,  // 43: rvol.admin.v1.Pools.Create:output_type -> rvol.admin.v1.Pool
-	24, // 44: rvol.admin.v1.Pools.Delete:output_type -> rvol.admin.v1.Done
-	13, // 45: rvol.admin.v1.Classes.List:output_type -> rvol.admin.v1.ListClassesResponse
-	11, // 46: rvol.admin.v1.Classes.Create:output_type -> rvol.admin.v1.Class
-	11, // 47: rvol.admin.v1.Classes.Set:output_type -> rvol.admin.v1.Class
-	24, // 48: rvol.admin.v1.Classes.Delete:output_type -> rvol.admin.v1.Done
-	38, // [38:49] is the sub-list for method output_type
-	27, // [27:38] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	30, // 23: rvol.admin.v1.SetClassRequest.repair_after:type_name -> google.protobuf.Duration
+	30, // 24: rvol.admin.v1.SetClassRequest.verify_every:type_name -> google.protobuf.Duration
+	26, // 25: rvol.admin.v1.SetClassRequest.drbd:type_name -> rvol.admin.v1.SetClassRequest.DrbdEntry
+	29, // 26: rvol.admin.v1.SetClassRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	6,  // 27: rvol.admin.v1.SetClassRequest.storage:type_name -> rvol.admin.v1.Storage
+	30, // 28: rvol.admin.v1.SetClassRequest.not_ready_grace:type_name -> google.protobuf.Duration
+	29, // 29: rvol.admin.v1.SetPoolRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	11, // 30: rvol.admin.v1.ClassExplanation.class:type_name -> rvol.admin.v1.Class
+	18, // 31: rvol.admin.v1.ClassExplanation.zones:type_name -> rvol.admin.v1.ZoneNodes
+	19, // 32: rvol.admin.v1.ClassExplanation.rollout:type_name -> rvol.admin.v1.Rollout
+	19, // 33: rvol.admin.v1.ClassExplanation.repair:type_name -> rvol.admin.v1.Rollout
+	20, // 34: rvol.admin.v1.Rollout.held:type_name -> rvol.admin.v1.HeldVolume
+	7,  // 35: rvol.admin.v1.PoolExplanation.pool:type_name -> rvol.admin.v1.Pool
+	22, // 36: rvol.admin.v1.PoolExplanation.nodes:type_name -> rvol.admin.v1.NodeVerdict
+	23, // 37: rvol.admin.v1.NodeVerdict.lvgs:type_name -> rvol.admin.v1.LVGVerdict
+	31, // 38: rvol.admin.v1.LVGs.List:input_type -> rvol.admin.v1.ListRequest
+	4,  // 39: rvol.admin.v1.LVGs.Create:input_type -> rvol.admin.v1.CreateLVGRequest
+	5,  // 40: rvol.admin.v1.LVGs.Set:input_type -> rvol.admin.v1.SetLVGRequest
+	32, // 41: rvol.admin.v1.LVGs.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	31, // 42: rvol.admin.v1.Pools.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 43: rvol.admin.v1.Pools.Create:input_type -> rvol.admin.v1.Pool
+	15, // 44: rvol.admin.v1.Pools.Set:input_type -> rvol.admin.v1.SetPoolRequest
+	32, // 45: rvol.admin.v1.Pools.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	16, // 46: rvol.admin.v1.Pools.Explain:input_type -> rvol.admin.v1.ExplainRequest
+	31, // 47: rvol.admin.v1.Classes.List:input_type -> rvol.admin.v1.ListRequest
+	11, // 48: rvol.admin.v1.Classes.Create:input_type -> rvol.admin.v1.Class
+	14, // 49: rvol.admin.v1.Classes.Set:input_type -> rvol.admin.v1.SetClassRequest
+	32, // 50: rvol.admin.v1.Classes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	16, // 51: rvol.admin.v1.Classes.Explain:input_type -> rvol.admin.v1.ExplainRequest
+	3,  // 52: rvol.admin.v1.LVGs.List:output_type -> rvol.admin.v1.ListLVGsResponse
+	0,  // 53: rvol.admin.v1.LVGs.Create:output_type -> rvol.admin.v1.LVG
+	0,  // 54: rvol.admin.v1.LVGs.Set:output_type -> rvol.admin.v1.LVG
+	33, // 55: rvol.admin.v1.LVGs.Delete:output_type -> rvol.admin.v1.Done
+	10, // 56: rvol.admin.v1.Pools.List:output_type -> rvol.admin.v1.ListPoolsResponse
+	7,  // 57: rvol.admin.v1.Pools.Create:output_type -> rvol.admin.v1.Pool
+	7,  // 58: rvol.admin.v1.Pools.Set:output_type -> rvol.admin.v1.Pool
+	33, // 59: rvol.admin.v1.Pools.Delete:output_type -> rvol.admin.v1.Done
+	21, // 60: rvol.admin.v1.Pools.Explain:output_type -> rvol.admin.v1.PoolExplanation
+	13, // 61: rvol.admin.v1.Classes.List:output_type -> rvol.admin.v1.ListClassesResponse
+	11, // 62: rvol.admin.v1.Classes.Create:output_type -> rvol.admin.v1.Class
+	11, // 63: rvol.admin.v1.Classes.Set:output_type -> rvol.admin.v1.Class
+	33, // 64: rvol.admin.v1.Classes.Delete:output_type -> rvol.admin.v1.Done
+	17, // 65: rvol.admin.v1.Classes.Explain:output_type -> rvol.admin.v1.ClassExplanation
+	52, // [52:66] is the sub-list for method output_type
+	38, // [38:52] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_storage_proto_init() }
@@ -1846,7 +2736,7 @@ func file_admin_v1_storage_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_storage_proto_rawDesc), len(file_admin_v1_storage_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -237,9 +237,11 @@ var LVGs_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Pools_List_FullMethodName   = "/rvol.admin.v1.Pools/List"
-	Pools_Create_FullMethodName = "/rvol.admin.v1.Pools/Create"
-	Pools_Delete_FullMethodName = "/rvol.admin.v1.Pools/Delete"
+	Pools_List_FullMethodName    = "/rvol.admin.v1.Pools/List"
+	Pools_Create_FullMethodName  = "/rvol.admin.v1.Pools/Create"
+	Pools_Set_FullMethodName     = "/rvol.admin.v1.Pools/Set"
+	Pools_Delete_FullMethodName  = "/rvol.admin.v1.Pools/Delete"
+	Pools_Explain_FullMethodName = "/rvol.admin.v1.Pools/Explain"
 )
 
 // PoolsClient is the client API for Pools service.
@@ -248,7 +250,11 @@ const (
 type PoolsClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListPoolsResponse, error)
 	Create(ctx context.Context, in *Pool, opts ...grpc.CallOption) (*Pool, error)
+	// Set changes labels; what a pool is made of never changes.
+	Set(ctx context.Context, in *SetPoolRequest, opts ...grpc.CallOption) (*Pool, error)
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
+	// Explain says of every node why it may, or may not, hold replicas of the pool.
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*PoolExplanation, error)
 }
 
 type poolsClient struct {
@@ -279,10 +285,30 @@ func (c *poolsClient) Create(ctx context.Context, in *Pool, opts ...grpc.CallOpt
 	return out, nil
 }
 
+func (c *poolsClient) Set(ctx context.Context, in *SetPoolRequest, opts ...grpc.CallOption) (*Pool, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Pool)
+	err := c.cc.Invoke(ctx, Pools_Set_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *poolsClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Done)
 	err := c.cc.Invoke(ctx, Pools_Delete_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *poolsClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*PoolExplanation, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PoolExplanation)
+	err := c.cc.Invoke(ctx, Pools_Explain_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +321,11 @@ func (c *poolsClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grp
 type PoolsServer interface {
 	List(context.Context, *ListRequest) (*ListPoolsResponse, error)
 	Create(context.Context, *Pool) (*Pool, error)
+	// Set changes labels; what a pool is made of never changes.
+	Set(context.Context, *SetPoolRequest) (*Pool, error)
 	Delete(context.Context, *DeleteRequest) (*Done, error)
+	// Explain says of every node why it may, or may not, hold replicas of the pool.
+	Explain(context.Context, *ExplainRequest) (*PoolExplanation, error)
 	mustEmbedUnimplementedPoolsServer()
 }
 
@@ -312,8 +342,14 @@ func (UnimplementedPoolsServer) List(context.Context, *ListRequest) (*ListPoolsR
 func (UnimplementedPoolsServer) Create(context.Context, *Pool) (*Pool, error) {
 	return nil, status.Error(codes.Unimplemented, "method Create not implemented")
 }
+func (UnimplementedPoolsServer) Set(context.Context, *SetPoolRequest) (*Pool, error) {
+	return nil, status.Error(codes.Unimplemented, "method Set not implemented")
+}
 func (UnimplementedPoolsServer) Delete(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedPoolsServer) Explain(context.Context, *ExplainRequest) (*PoolExplanation, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
 func (UnimplementedPoolsServer) mustEmbedUnimplementedPoolsServer() {}
 func (UnimplementedPoolsServer) testEmbeddedByValue()               {}
@@ -372,6 +408,24 @@ func _Pools_Create_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Pools_Set_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetPoolRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PoolsServer).Set(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Pools_Set_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PoolsServer).Set(ctx, req.(*SetPoolRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Pools_Delete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteRequest)
 	if err := dec(in); err != nil {
@@ -386,6 +440,24 @@ func _Pools_Delete_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(PoolsServer).Delete(ctx, req.(*DeleteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Pools_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PoolsServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Pools_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PoolsServer).Explain(ctx, req.(*ExplainRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -406,8 +478,16 @@ var Pools_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Pools_Create_Handler,
 		},
 		{
+			MethodName: "Set",
+			Handler:    _Pools_Set_Handler,
+		},
+		{
 			MethodName: "Delete",
 			Handler:    _Pools_Delete_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _Pools_Explain_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -415,10 +495,11 @@ var Pools_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Classes_List_FullMethodName   = "/rvol.admin.v1.Classes/List"
-	Classes_Create_FullMethodName = "/rvol.admin.v1.Classes/Create"
-	Classes_Set_FullMethodName    = "/rvol.admin.v1.Classes/Set"
-	Classes_Delete_FullMethodName = "/rvol.admin.v1.Classes/Delete"
+	Classes_List_FullMethodName    = "/rvol.admin.v1.Classes/List"
+	Classes_Create_FullMethodName  = "/rvol.admin.v1.Classes/Create"
+	Classes_Set_FullMethodName     = "/rvol.admin.v1.Classes/Set"
+	Classes_Delete_FullMethodName  = "/rvol.admin.v1.Classes/Delete"
+	Classes_Explain_FullMethodName = "/rvol.admin.v1.Classes/Explain"
 )
 
 // ClassesClient is the client API for Classes service.
@@ -428,7 +509,10 @@ type ClassesClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListClassesResponse, error)
 	Create(ctx context.Context, in *Class, opts ...grpc.CallOption) (*Class, error)
 	Set(ctx context.Context, in *SetClassRequest, opts ...grpc.CallOption) (*Class, error)
+	// Delete marks a class that no volume uses; it goes when its pools are released.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
+	// Explain says what a class means, and what this cluster lacks for it.
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ClassExplanation, error)
 }
 
 type classesClient struct {
@@ -479,6 +563,16 @@ func (c *classesClient) Delete(ctx context.Context, in *DeleteRequest, opts ...g
 	return out, nil
 }
 
+func (c *classesClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ClassExplanation, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClassExplanation)
+	err := c.cc.Invoke(ctx, Classes_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClassesServer is the server API for Classes service.
 // All implementations must embed UnimplementedClassesServer
 // for forward compatibility.
@@ -486,7 +580,10 @@ type ClassesServer interface {
 	List(context.Context, *ListRequest) (*ListClassesResponse, error)
 	Create(context.Context, *Class) (*Class, error)
 	Set(context.Context, *SetClassRequest) (*Class, error)
+	// Delete marks a class that no volume uses; it goes when its pools are released.
 	Delete(context.Context, *DeleteRequest) (*Done, error)
+	// Explain says what a class means, and what this cluster lacks for it.
+	Explain(context.Context, *ExplainRequest) (*ClassExplanation, error)
 	mustEmbedUnimplementedClassesServer()
 }
 
@@ -508,6 +605,9 @@ func (UnimplementedClassesServer) Set(context.Context, *SetClassRequest) (*Class
 }
 func (UnimplementedClassesServer) Delete(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedClassesServer) Explain(context.Context, *ExplainRequest) (*ClassExplanation, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
 func (UnimplementedClassesServer) mustEmbedUnimplementedClassesServer() {}
 func (UnimplementedClassesServer) testEmbeddedByValue()                 {}
@@ -602,6 +702,24 @@ func _Classes_Delete_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Classes_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClassesServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Classes_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClassesServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Classes_ServiceDesc is the grpc.ServiceDesc for Classes service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -624,6 +742,10 @@ var Classes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delete",
 			Handler:    _Classes_Delete_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _Classes_Explain_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
