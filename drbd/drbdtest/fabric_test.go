@@ -193,13 +193,15 @@ func TestResyncGoesOnAfterAnInterruption(t *testing.T) {
 func (p *two) sameContents() {
 	p.Helper()
 	size := p.status(0).Devices[0].Size
-	one, other := make([]byte, size), make([]byte, size)
-	for i, buf := range [][]byte{one, other} {
-		_, err := p.disks[i].Disk(disk).ReadAt(buf, 0)
-		p.ok(err)
-	}
-	if !bytes.Equal(one, other) {
-		p.Error("the disks differ")
+	one, other := p.disks[0].Disk(disk), p.disks[1].Disk(disk)
+	for _, e := range append(one.Data(0, size), other.Data(0, size)...) {
+		a, b := make([]byte, e.Len), make([]byte, e.Len)
+		_, errA := one.ReadAt(a, e.Off)
+		_, errB := other.ReadAt(b, e.Off)
+		p.ok(errors.Join(errA, errB))
+		if !bytes.Equal(a, b) {
+			p.Errorf("the disks differ at %d", e.Off)
+		}
 	}
 }
 

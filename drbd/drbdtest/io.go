@@ -80,9 +80,20 @@ func (n *Node) Write(ctx context.Context, minor drbd.Minor, off int64, data []by
 		if !wait {
 			return n.acknowledge(ctx, minor, late)
 		}
-		if d, err = n.readyAgain(ctx, minor); err != nil {
+		again, err := n.readyAgain(ctx, minor)
+		if err != nil {
+			d.giveUp(Extent{Off: off, Len: int64(len(data))})
 			return err
 		}
+		d = again
+	}
+}
+
+// giveUp is for a write whose caller does not wait any more: it is here, and
+// may not be there.
+func (d *device) giveUp(where Extent) {
+	if d.md != nil && d.res.node.resources[d.res.name] == d.res {
+		markMissing([]*device{d}, where)
 	}
 }
 
