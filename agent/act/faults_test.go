@@ -2,6 +2,8 @@ package act_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -444,5 +446,49 @@ func TestAFormationThatStartsAgainReplacesTheReplica(t *testing.T) {
 				t.Errorf("left: %v", n.lvs())
 			}
 		})
+	})
+}
+
+func TestAnAdjustThatWouldTakeSomethingAwayIsNotRun(t *testing.T) {
+	versions(t, func(t *testing.T, v drbd.Version) {
+		world(t, v, func(t *testing.T, p *pair) {
+			p.inUse()
+			n := p.nodes[0]
+			heal := n.DRBD.Inject(drbdtest.Fault{Match: "-d adjust", Garble: func([]byte) []byte { return []byte("drbdsetup down rvol-db\n") }})
+			ran := n.ran("adjust") - n.ran("-d adjust")
+			n.give(func(d *decide.Desired) { d.Resources[0].Options = map[string]string{"ping-int": "5"} })
+			wait(t, "refused", func() bool { s := n.state(); return s.ErrorClass == decide.Refused && s.Definite })
+			settle()
+			if now := n.ran("adjust") - n.ran("-d adjust"); now != ran || n.role() != drbd.Primary {
+				t.Errorf("adjust ran %d times more, role %s", now-ran, n.role())
+			}
+			heal()
+			wait(t, "adjusted", func() bool { return n.state().Error == "" && n.ran("adjust")-n.ran("-d adjust") > ran })
+		})
+	})
+}
+
+func TestAFileThatTheToolsRefuseDoesNotReplaceTheOldOne(t *testing.T) {
+	world(t, drbdtest.V9, func(t *testing.T, p *pair) {
+		p.inUse()
+		n := p.nodes[0]
+		files := func() string {
+			names, err := n.Files("etc/drbd.d")
+			b, err2 := os.ReadFile(filepath.Join(n.Root, "etc/drbd.d/rvol", resource+".res"))
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			return strings.Join(names, " ") + string(b)
+		}
+		before := files()
+		n.DRBD.Inject(drbdtest.Fault{Match: "dump", Code: 10, Stderr: "parse error"})
+		n.give(func(d *decide.Desired) { d.Resources[0].Options = map[string]string{"ping-int": "5"} })
+		wait(t, "refused", func() bool { return strings.Contains(n.state().Error, "check the new file") })
+		if files() != before {
+			t.Errorf("was %s, is %s", before, files())
+		}
+		if !strings.HasPrefix(before, "rvol.res rvol/rvol-db.res") && !strings.HasPrefix(before, "rvol/rvol-db.res rvol.res") {
+			t.Errorf("files: %s", before)
+		}
 	})
 }

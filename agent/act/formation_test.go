@@ -298,10 +298,15 @@ func (p *pair) bootstrap() {
 			NewUUID: &decide.NewUUID{ClearBitmap: p.thin, Revision: 2, Peers: []drbd.NodeID{1}, LVUUIDs: []string{n.state().Backing[0].LVUUID}},
 		}}
 	})
-	p.until("operation", func(*node) bool { return len(n.journal.Results()) == 1 })
+	p.until("operation", func(*node) bool { return len(p.results()) == 1 })
+	if r := p.results(); len(r) != 1 || !r[0].Succeeded {
+		p.Errorf("results: %+v", r)
+	}
 	p.until("UpToDate", func(n *node) bool { return n.disk() == drbd.UpToDate })
 	p.until("Secondary", func(n *node) bool { return n.role() == drbd.Secondary })
 }
+
+func (p *pair) results() []decide.Result { return p.nodes[0].journal.Results() }
 
 func (p *pair) formed() {
 	p.Helper()

@@ -1,0 +1,256 @@
+package observe_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"rvol/agent/agenttest"
+	"rvol/agent/decide"
+	"rvol/agent/observe"
+	"rvol/agent/storage"
+	"rvol/drbd"
+	"rvol/drbd/drbdtest"
+	"rvol/lvm"
+	"rvol/lvm/lvmtest"
+)
+
+// eyes are both observers on one simulated machine.
+type eyes struct {
+	*agenttest.Machine
+	fabric *drbdtest.Fabric
+	lvm    *observe.LVM
+	drbd   *observe.DRBD
+	locks  *storage.Locks
+
+	mu      sync.Mutex
+	changed []string
+}
+
+func open(t *testing.T, test func(t *testing.T, e *eyes)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := drbdtest.NewFabric()
+		m, err := agenttest.New(f, agenttest.Config{
+			Name: "a", Version: drbdtest.V9, Root: t.TempDir(), Seed: 1,
+			Groups: map[string]int64{"vg0": 1 << 30, "vg1": 1 << 30}, ThinPools: map[string]string{"vg1": "tp"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &eyes{Machine: m, fabric: f, locks: storage.NewLocks()}
+		e.lvm = observe.NewLVM(lvm.New(m.Run), e.locks, func() {})
+		e.drbd = observe.NewDRBD(m.Run, m.DRBD.Follow, slog.New(slog.DiscardHandler), func(names ...string) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.changed = append(e.changed, names...)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { _ = e.lvm.Run(ctx) })
+		ends.Go(func() { _ = e.drbd.Run(ctx) })
+		defer func() {
+			cancel()
+			ends.Wait()
+			f.Close()
+		}()
+		synctest.Wait()
+		test(t, e)
+	})
+}
+
+// up brings up one resource without peers.
+func (e *eyes) up(t *testing.T, name string, minor drbd.Minor) {
+	t.Helper()
+	tool := lvm.New(e.LVM.Run)
+	if err := tool.LVCreate(t.Context(), lvm.LVSpec{VG: "vg0", Name: name, Size: 32 << 20, Tags: storage.Tags("c1", "r-"+name)}); err != nil {
+		t.Fatal(err)
+	}
+	r := decide.Resource{
+		Volume: name, Name: name, ReplicaUID: "u", Type: decide.Diskful, HostName: "a", Port: 17000,
+		Addresses: map[string]string{"default": "10.0.0.1"},
+		Devices:   []decide.Device{{Minor: minor, Backing: &decide.Backing{VG: "vg0", LV: name}}},
+	}
+	text, err := r.File(drbdtest.V9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(e.Root, name+".res")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := drbd.New(e.DRBD.Run, drbdtest.V9)
+	if err := d.CreateMD(t.Context(), drbd.MetaDev{Minor: minor, Disk: "/dev/vg0/" + name}, 7); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Up(t.Context(), drbd.Ref{Name: name, File: file, Minors: []drbd.Minor{minor}, Alone: true}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func TestLVMIsLookedAtOnceAMinuteWhenNothingHappens(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		before := len(e.LVM.Commands())
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := len(e.LVM.Commands()) - before; n > 60 {
+			t.Errorf("%d commands in an hour", n)
+		}
+	})
+}
+
+func TestWhatLVMHoldsIsTold(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		e.lvm.Serve(decide.Desired{Cluster: "c1"})
+		if err := e.LVM.AddForeign("vg0", "root", 64<<20); err != nil {
+			t.Fatal(err)
+		}
+		e.up(t, "rvol-x.0.0", 10000)
+		e.lvm.Fresh(t.Context(), "vg0", 0)
+		v := e.lvm.View()
+		if !v.Seen || v.Err != "" || v.Blind != "" || len(v.VGs) != 2 || v.VGs[0].ForeignExtents != 16 {
+			t.Errorf("groups %+v", v.VGs)
+		}
+		if pools := v.VGs[1].ThinPools; len(pools) != 1 || !pools[0].Zeroes || !pools[0].ErrorWhenFull {
+			t.Errorf("pools %+v", pools)
+		}
+		if uuid, err := v.PoolUUID(v.VGs[1].UUID, "tp"); err != nil || uuid != v.VGs[1].ThinPools[0].UUID {
+			t.Errorf("pool UUID %s, %v", uuid, err)
+		}
+		var ours decide.LV
+		for _, lv := range v.LVs {
+			if lv.Reservation != "" {
+				ours = lv
+			}
+		}
+		if ours.Name != "rvol-x.0.0" || ours.Cluster != "c1" || !ours.Open || !ours.Active {
+			t.Errorf("ours is %+v", ours)
+		}
+	})
+}
+
+func TestWhatWasKnownOfLVMIsKeptAndSaidToBeOld(t *testing.T) {
+	for name, garbage := range map[string]string{"garbage": "{", "half an answer": `{"report":[{"vg":[{`, "another answer": `{}`} {
+		t.Run(name, func(t *testing.T) {
+			open(t, func(t *testing.T, e *eyes) {
+				e.LVM.Garble("fullreport", garbage)
+				e.lvm.Look(t.Context())
+				v := e.lvm.View()
+				if v.Err == "" || len(v.VGs) != 2 || v.VGs[0].Stale == "" || v.VGs[1].Stale == "" || v.Blind != "" {
+					t.Errorf("view %+v", v)
+				}
+			})
+		})
+	}
+}
+
+func TestOneGroupThatCannotBeReadLeavesTheOthersKnown(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		release := e.LVM.Hang("lvchange")
+		defer release()
+		ended := make(chan error)
+		go func() {
+			ended <- e.locks.Change(t.Context(), "vg0", func() error { return lvm.New(e.LVM.Run).VGActivate(t.Context(), "vg0") })
+		}()
+		<-ended // it does not hang: another verb
+		go func() {
+			ended <- e.locks.Change(t.Context(), "vg0", func() error {
+				if err := lvm.New(e.LVM.Run).LVCreate(t.Context(), lvm.LVSpec{VG: "vg0", Name: "x", Size: 4 << 20}); err != nil {
+					return err
+				}
+				return lvm.New(e.LVM.Run).LVActivate(t.Context(), "vg0", "x")
+			})
+		}()
+		time.Sleep(time.Second)
+		e.lvm.Look(t.Context()) // while it hangs and is not given up yet
+		v := e.lvm.View()
+		if v.VGs[0].Stale == "" || v.VGs[1].Stale != "" || v.Err == "" || v.Blind != "" {
+			t.Errorf("while it hangs: %+v", v)
+		}
+		if err := <-ended; err == nil {
+			t.Fatal("the command did not hang")
+		}
+		e.lvm.Look(t.Context())
+		if v := e.lvm.View(); v.VGs[0].Stale == "" || v.VGs[1].Stale != "" {
+			t.Errorf("when it is stuck: %+v", v.VGs)
+		}
+	})
+}
+
+func TestNothingKnownAtAllIsSaidSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := lvmtest.New(1)
+		m.Garble("fullreport", "{")
+		l := observe.NewLVM(lvm.New(m.Run), storage.NewLocks(), func() {})
+		l.Look(t.Context())
+		if v := l.View(); v.Blind == "" || v.Err == "" || !v.Seen {
+			t.Errorf("view %+v", v)
+		}
+		m.Uninstall("lvm")
+		l.Look(t.Context())
+		if v := l.View(); v.Missing == "" {
+			t.Errorf("without LVM: %+v", v)
+		}
+	})
+}
+
+func TestEventsTellWhichResourceChanged(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		e.up(t, "rvol-x.0.0", 10000)
+		e.mu.Lock()
+		names := e.changed
+		e.mu.Unlock()
+		if len(names) == 0 || names[0] != "rvol-x.0.0" {
+			t.Errorf("changed: %q", names)
+		}
+		v := e.drbd.View()
+		if len(v.Resources) != 1 || v.Resources[0].Devices[0].Disk != drbd.Inconsistent || v.Err != "" || v.Missing != "" {
+			t.Errorf("view %+v", v)
+		}
+	})
+}
+
+func TestABrokenStreamIsFollowedAgainAndWhatWasKnownIsKept(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		e.up(t, "rvol-x.0.0", 10000)
+		heal := e.DRBD.Inject(drbdtest.Fault{Match: "events2", Code: 20, Stderr: "no"})
+		e.DRBD.EndStreams()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		for _, v := range []observe.DRBDView{e.drbd.View(), e.drbd.ViewOf("rvol-x.0.0")} {
+			if v.Err == "" || len(v.Resources) != 1 {
+				t.Errorf("while it is broken: %+v", v)
+			}
+		}
+		heal()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if v := e.drbd.View(); v.Err != "" || len(v.Resources) != 1 {
+			t.Errorf("afterwards: %+v", v)
+		}
+	})
+}
+
+func TestAModuleThatIsLoadedLateIsFound(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		e.DRBD.SetVersion(drbd.Version{Tools: drbdtest.V9.Tools})
+		e.DRBD.EndStreams()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if v := e.drbd.View(); v.Missing == "" {
+			t.Errorf("without the module: %+v", v)
+		}
+		e.DRBD.SetVersion(drbdtest.V84)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if v := e.drbd.View(); v.Missing != "" || !v.Version.Is84() || v.Err != "" {
+			t.Errorf("with it: %+v", v)
+		}
+	})
+}
