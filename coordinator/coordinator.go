@@ -53,7 +53,10 @@ func Run(ctx context.Context, c Config) error {
 	transport := consensus.NewTransport(consensus.NetworkConfig{
 		Listener: tls.NewListener(c.Raft, m.known.in()), Advertise: m.place.Raft, Dial: m.dialRaft, Logger: c.Log,
 	})
-	defer func() { _ = transport.Close() }() // it only listens and dials
+	defer func() {
+		transport.CloseStreams()
+		_ = transport.Close() // it only listens and dials
+	}()
 	if err := m.join(transport); err != nil {
 		return err
 	}
