@@ -1,0 +1,83 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"rvol/packaging"
+)
+
+// programs are what a node runs; they lie beside rvol-lab.
+var programs = []string{"rvol", "rvol-agent", "rvol-coordinator"} //nolint:gochecknoglobals // a list that nobody changes
+
+// lvmConfig hides DRBD's devices from LVM, which would otherwise open them and find copies of its own volume groups on them.
+const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|" ] }
+`
+
+// Payload makes the folder that is laid at /opt/rvol of each node: the programs of bin, the units and the files that a package would install.
+func Payload(dir, bin string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("make the payload: %w", err)
+	}
+	for _, p := range programs {
+		if err := copyProgram(filepath.Join(bin, p), filepath.Join(dir, "bin", p)); err != nil {
+			return fmt.Errorf("lay %s into the payload: %w: make build makes it", p, err)
+		}
+	}
+	err := errors.Join(
+		lay("systemd", filepath.Join(dir, "etc/systemd/system")),
+		lay("sysusers.d", filepath.Join(dir, "etc/sysusers.d")),
+		lay("modules-load.d", filepath.Join(dir, "etc/modules-load.d")),
+		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
+	)
+	if err != nil {
+		return fmt.Errorf("make the payload: %w", err)
+	}
+	return nil
+}
+
+// lay copies the files of one folder of the packaging.
+func lay(from, to string) error {
+	entries, err := fs.ReadDir(packaging.Files, from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		text, err := fs.ReadFile(packaging.Files, from+"/"+e.Name())
+		if err != nil {
+			return err
+		}
+		if err := write(filepath.Join(to, e.Name()), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func write(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func copyProgram(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
