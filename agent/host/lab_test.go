@@ -3,8 +3,10 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,5 +67,32 @@ func TestUnitsOnThisMachine(t *testing.T) {
 	files, _ := filepath.Glob(units.dir + "/*")
 	if err != nil || len(list) != 0 || len(files) != 0 {
 		t.Errorf("left: %v, %v, %v", list, files, err)
+	}
+}
+
+// TestToolInTheKernelOnThisMachine waits on a suspended device and cannot be
+// killed.
+func TestToolInTheKernelOnThisMachine(t *testing.T) {
+	dmsetup := func(args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(context.Background(), "dmsetup", args...).CombinedOutput(); err != nil {
+			t.Fatalf("dmsetup %q: %v: %s", args, err, out)
+		}
+	}
+	dmsetup("create", "rvoltest", "--table", "0 2048 zero")
+	t.Cleanup(func() { dmsetup("remove", "--retry", "rvoltest") })
+	dmsetup("suspend", "rvoltest")
+	h := New(Config{Deadlines: map[Class]time.Duration{Long: time.Second}})
+	_, err := h.Run(t.Context(), "blkdiscard", "--zeroout", "/dev/mapper/rvoltest")
+	t.Log(err)
+	stuck, ok := errors.AsType[*StuckError](err)
+	if !ok || stuck.State != "D" || stuck.Wchan == "" {
+		dmsetup("resume", "rvoltest")
+		t.Fatalf("got %+v, %v", stuck, err)
+	}
+	dmsetup("resume", "rvoltest")
+	<-stuck.Done()
+	if err := h.Wait(t.Context()); err != nil || len(h.Stuck()) != 0 {
+		t.Errorf("afterwards: %v, %v", h.Stuck(), err)
 	}
 }

@@ -65,7 +65,7 @@ func (s *systemd) StartTransientUnitContext(_ context.Context, name, mode string
 		return 0, err
 	}
 	argv := argvOf(u)
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Env, _ = u.properties["Environment"].([]string)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	if s.refuse {

@@ -26,8 +26,8 @@ func labWorld(t *testing.T, pool string, backend func(storage.Config) storage.Ba
 	t.Helper()
 	const vg = "rvoltest"
 	clean := func() {
-		_ = exec.Command("vgremove", "--force", "--force", "--yes", vg).Run()
-		if out, err := exec.Command("wipefs", "--all", *labDisk).CombinedOutput(); err != nil {
+		_ = exec.CommandContext(context.Background(), "vgremove", "--force", "--force", "--yes", vg).Run()
+		if out, err := exec.CommandContext(context.Background(), "wipefs", "--all", *labDisk).CombinedOutput(); err != nil {
 			t.Fatalf("wipe %s: %v: %s", *labDisk, err, out)
 		}
 	}

@@ -95,8 +95,8 @@ type PoolSpace struct {
 	Health       string // "" is well
 }
 
-// A Wipe says what becomes of the blocks that an earlier owner of a thick
-// device left in it.
+// A Wipe says what becomes of the blocks that an earlier owner left in a new
+// thick device. What Grow adds is not wiped.
 type Wipe string
 
 // The ways to wipe. WipeNone, the default, is safe for replicas because DRBD's

@@ -150,7 +150,7 @@ type place struct {
 	data  sparse // nil: a chunk that a thin volume does not have yet
 	off   int64
 	room  int64 // bytes from off that are kept together
-	disk  *disk // nil for thin volumes
+	disk  *disk
 	chunk int64
 }
 
@@ -187,19 +187,23 @@ func (d *Device) locate(off int64) place {
 	if d.disk != nil {
 		return place{data: d.disk.data, off: off, room: d.disk.size - off, disk: d.disk}
 	}
-	if d.vol.kind == thin {
+	return d.vol.locate(off)
+}
+
+func (v *volume) locate(off int64) place {
+	if v.kind == thin {
 		chunk, within := off/chunkSize, off%chunkSize
-		pool := d.vol.pool.segments[0].disk
-		return place{data: d.vol.chunks[chunk], off: within, room: min(chunkSize-within, d.vol.size()-off), disk: pool, chunk: chunk}
+		pool := v.pool.segments[0].disk
+		return place{data: v.chunks[chunk], off: within, room: min(chunkSize-within, v.size()-off), disk: pool, chunk: chunk}
 	}
-	for _, s := range d.vol.segments {
+	for _, s := range v.segments {
 		if length := s.count * extentSize; off >= length {
 			off -= length
 			continue
 		}
 		return place{data: s.disk.data, off: dataStart + s.start*extentSize + off, room: s.count*extentSize - off, disk: s.disk}
 	}
-	panic(fmt.Sprintf("volume %s is smaller than its size", d.vol))
+	panic(fmt.Sprintf("volume %s is smaller than its size", v))
 }
 
 // provision takes a chunk for v from its pool.

@@ -38,8 +38,8 @@ func (labWorld) Run(ctx context.Context, argv ...string) ([]byte, error) {
 
 func (w labWorld) Disk(t *testing.T) string {
 	clean := func() {
-		_ = exec.Command("vgremove", "--force", "--force", "--yes", suiteVG).Run()
-		if out, err := exec.Command("wipefs", "--all", *labDisk).CombinedOutput(); err != nil {
+		_ = exec.CommandContext(context.Background(), "vgremove", "--force", "--force", "--yes", suiteVG).Run()
+		if out, err := exec.CommandContext(context.Background(), "wipefs", "--all", *labDisk).CombinedOutput(); err != nil {
 			t.Errorf("wipe %s: %v: %s", *labDisk, err, out)
 		}
 	}

@@ -62,12 +62,11 @@ func (m *Machine) createThick(a args) (string, *refusal) {
 	if !ok {
 		return "", noSpace(g, extents)
 	}
-	g.add(&volume{
+	v := &volume{
 		name: name, uuid: m.uuid(), tags: tagsOf(a), kind: thick, extents: extents, segments: segments, active: true,
-	})
-	// --zero y: the first 4 KiB. All else is as the last owner left it.
-	first := segments[0]
-	first.disk.data.write(make([]byte, pageSize), dataStart+first.start*extentSize)
+	}
+	v.wipeStart()
+	g.add(v)
 	return created(name), nil
 }
 

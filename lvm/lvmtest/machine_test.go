@@ -267,7 +267,7 @@ func TestExtentsAddUp(t *testing.T) {
 		m := New(1)
 		m.AddDisk("/dev/sdb", 64<<20)
 		m.AddDisk("/dev/sdc", 40<<20)
-		tool, ctx := lvm.New(m.Run), context.Background()
+		tool, ctx := lvm.New(m.Run), t.Context()
 		if err := tool.VGCreate(ctx, "vg0", "/dev/sdb"); err != nil {
 			t.Fatal(err)
 		}

@@ -144,6 +144,7 @@ func (v *volume) row() row {
 		}
 	}
 	switch v.kind {
+	case thick:
 	case thin:
 		r["pool_lv"], r["pool_lv_uuid"], r["lv_layout"] = v.pool.name, v.pool.uuid, "thin,sparse"
 		if v.active {
@@ -185,6 +186,7 @@ func (v *volume) health() string {
 func (v *volume) attr() string {
 	attr := []byte("-wi-------")
 	switch v.kind {
+	case thick:
 	case thinPool:
 		attr[0], attr[6] = 't', 't'
 	case thin:

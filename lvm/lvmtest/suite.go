@@ -41,6 +41,7 @@ func Suite(t *testing.T, world func(*testing.T) World) {
 		{"a disk or a name that is taken is refused", groupTaken},
 		{"a thick volume has name, tags and whole extents", thickVolume},
 		{"a thick volume begins with zeros and goes on with old blocks", thickOldBlocks},
+		{"a thick volume does not show DRBD metadata of the one before it", thickOldMetadata},
 		{"a thick volume is forgotten by zeroing and by discarding", thickWiped},
 		{"a volume is refused for name, room and group", volumeRefused},
 		{"a volume grows, and growing twice is no error", volumeGrows},

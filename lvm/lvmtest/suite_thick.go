@@ -43,6 +43,30 @@ func thickOldBlocks(t *testing.T, b *bench) {
 	}
 }
 
+func thickOldMetadata(t *testing.T, b *bench) {
+	lv := b.thick(t)
+	const end = 12<<20 - 4096
+	super := make([]byte, 4096) // of DRBD's internal metadata v08, as far as blkid looks at it
+	copy(super[0x3c:], "\x83\x74\x02\x6b")
+	b.write(t, lv.Path, end, super)
+	found, err := b.Signatures(t.Context(), lv.Path)
+	must(t, err)
+	if len(found) != 1 || found[0].Type != "drbd" {
+		t.Fatalf("signatures: %v", found)
+	}
+	must(t, b.LVRemove(t.Context(), suiteVG, suiteLV, lv.UUID, suiteTags...))
+
+	must(t, b.LVCreate(t.Context(), spec(12<<20)))
+	found, err = b.Signatures(t.Context(), lv.Path)
+	must(t, err)
+	if len(found) != 0 {
+		t.Errorf("signatures of a new volume: %v", found)
+	}
+	if !bytes.Equal(b.read(t, lv.Path, end, 4096), make([]byte, 4096)) {
+		t.Error("the superblock of old DRBD metadata is still there")
+	}
+}
+
 func thickWiped(t *testing.T, b *bench) {
 	lv := b.thick(t)
 	old := bytes.Repeat([]byte{7}, 64<<10)

@@ -9,7 +9,7 @@ import (
 // A signature is something that blkid would recognise.
 type signature struct {
 	kind   string
-	offset int64
+	offset int64 // bytes; below 0: from the end, rounded down to 4 KiB
 	magic  string
 }
 
@@ -18,12 +18,17 @@ var magics = []signature{
 	{"ext4", 0x438, "\x53\xef"},
 	{"xfs", 0, "XFSB"},
 	{"dos", 0x1fe, "\x55\xaa"},
-	{"drbd", 0, "\x83\x74\x02\x67"},
+	{"drbd", -4096 + 0x3c, "\x83\x74\x02\x6b"}, // metadata v08
+	{"drbd", -4096, "drbdtest"},                // that of simulated DRBD
 }
 
-func recognise(read func(p []byte, off int64)) []signature {
+// recognise finds the signatures on what is size bytes large.
+func recognise(size int64, read func(p []byte, off int64)) []signature {
 	var found []signature
 	for _, s := range magics {
+		if s.offset < 0 {
+			s.offset += size &^ 4095
+		}
 		b := make([]byte, len(s.magic))
 		read(b, s.offset)
 		if string(b) == s.magic {
@@ -37,7 +42,25 @@ func (d *disk) signatures() []signature {
 	if d.uuid != "" {
 		return []signature{{kind: "LVM2_member", offset: 0x218}}
 	}
-	return recognise(d.data.read)
+	return recognise(d.size, d.data.read)
+}
+
+func (v *volume) signatures() []signature { return recognise(v.size(), v.read) }
+
+// read reads for those who hold the lock.
+func (v *volume) read(p []byte, off int64) {
+	if at := v.locate(off); at.data != nil {
+		at.data.read(p, at.off)
+	}
+}
+
+// wipeStart is --wipesignatures y --zero y: no signature is left, nor anything
+// in the first 4 KiB. All else is as the last owner left it.
+func (v *volume) wipeStart() {
+	for _, s := range append(v.signatures(), signature{magic: string(make([]byte, pageSize))}) {
+		at := v.locate(s.offset)
+		at.data.write(make([]byte, len(s.magic)), at.off)
+	}
 }
 
 func (m *Machine) wipefs(a args) (string, *refusal) {
@@ -53,8 +76,7 @@ func (m *Machine) wipefs(a args) (string, *refusal) {
 			uuid = fmt.Sprintf("%q", d.uuid)
 		}
 	} else if v := m.volumeAt(name); v != nil && v.active && v.kind != thinPool {
-		dev := &Device{m: m, vol: v, generation: v.generation}
-		found = recognise(dev.peek)
+		found = v.signatures()
 	} else {
 		return "", &refusal{1, fmt.Sprintf("wipefs: error: %s: probing initialization failed: No such file or directory\n", name)}
 	}
@@ -64,13 +86,6 @@ func (m *Machine) wipefs(a args) (string, *refusal) {
 			"         \"uuid\": %s,\n         \"label\": null\n      }", path.Base(name), s.offset, s.kind, uuid))
 	}
 	return "{\n   \"signatures\": [\n" + strings.Join(rows, ",") + "\n   ]\n}\n", nil
-}
-
-// peek reads for those who hold the lock.
-func (d *Device) peek(p []byte, off int64) {
-	if at := d.locate(off); at.data != nil && off < d.size() {
-		at.data.read(p, at.off)
-	}
 }
 
 func (m *Machine) blkdiscard(a args) (string, *refusal) {
