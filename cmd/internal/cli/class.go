@@ -36,8 +36,8 @@ func (a *app) classes() noun[*adminv1.Class] {
 			{head: "ACCESS", wide: true, cell: class.GetVolumeAccess},
 			{head: "POOL", cell: class.GetPoolName},
 			{head: "VOLUMES", cell: func(c class) string { return number(c.GetVolumes().GetTotal()) }},
-			{head: "ALIGNED", wide: true, cell: func(c class) string { return maybeNumber(c.GetVolumes().Aligned) }},
-			{head: "STALE", wide: true, cell: func(c class) string { return maybeNumber(c.GetVolumes().StaleConfiguration) }},
+			{head: "ALIGNED", wide: true, cell: func(c class) string { return maybeNumber(counts(c).Aligned) }},
+			{head: "STALE", wide: true, cell: func(c class) string { return maybeNumber(counts(c).StaleConfiguration) }},
 			{head: "ROLLOUT", wide: true, cell: class.GetRollout},
 			{head: "CONFLICT", wide: true, cell: class.GetConflict},
 			{head: "REPAIR AFTER", wide: true, cell: func(c class) string { return duration(c.GetRepairAfter()) }},
@@ -49,6 +49,14 @@ func (a *app) classes() noun[*adminv1.Class] {
 		},
 		more: func(c class) []section { return []section{conditions(c.GetConditions())} },
 	}
+}
+
+// counts are a class's volume statistics; all unknown before the class was first looked at.
+func counts(c *adminv1.Class) *adminv1.VolumeCounts {
+	if v := c.GetVolumes(); v != nil {
+		return v
+	}
+	return &adminv1.VolumeCounts{}
 }
 
 // maybeNumber is "" for a count that is not known.

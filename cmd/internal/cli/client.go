@@ -105,7 +105,7 @@ func (c *client) round(ctx context.Context, order []string, try func(grpc.Client
 		var from peer.Peer
 		err = try(conn, grpc.Header(&head), grpc.Peer(&from), grpc.MaxCallRecvMsgSize(maxAnswer))
 		if status.Code(err) != codes.Unavailable {
-			c.answered(endpoint, head)
+			c.answered(ctx, endpoint, head)
 			return nil, err
 		}
 		misses = append(misses, miss{endpoint: endpoint, why: why(err), there: from.Addr != nil})
@@ -121,7 +121,7 @@ func (c *client) order() ([]string, error) {
 	return slices.Concat(c.endpoints[c.first:], c.endpoints[:c.first]), err
 }
 
-func (c *client) answered(endpoint string, head metadata.MD) {
+func (c *client) answered(ctx context.Context, endpoint string, head metadata.MD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.first = slices.Index(c.endpoints, endpoint)
@@ -129,8 +129,15 @@ func (c *client) answered(endpoint string, head metadata.MD) {
 		return // a stream, whose head comes later
 	}
 	c.stale = strings.Join(head.Get("rvol-stale"), "; ")
-	c.warnStale(head)
+	if ctx.Value(quiet{}) == nil {
+		c.warnStale(head)
+	}
 }
+
+// quiet marks calls for whose answers nobody asked: they warn of nothing.
+type quiet struct{}
+
+func quietly(ctx context.Context) context.Context { return context.WithValue(ctx, quiet{}, true) }
 
 // fresh says whether the last call was answered by the leader's state.
 func (c *client) fresh() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -172,9 +173,9 @@ func (a *app) hint(ctx context.Context, object string, f *failure) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, quickly)
 	defer cancel()
-	names, err := list(ctx)
-	if err != nil {
-		return next // the hint is a courtesy; the refusal itself stands
+	names, err := list(quietly(ctx))
+	if err != nil || slices.Contains(names, name) {
+		return next // the hint is a courtesy; the refusal itself stands, and may be about something else
 	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("Did you mean %s? %s", near, next)
