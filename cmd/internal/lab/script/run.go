@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,8 +51,8 @@ func (r *runner) commands() map[string]command {
 	return map[string]command{
 		"rvol":        r.rvol,
 		"eventually":  r.eventually,
-		"kill":        one(func(n string) error { return r.w.Kill(n) }),
-		"start":       one(func(n string) error { return r.w.Start(n) }),
+		"poweroff":    one(func(n string) error { return r.w.Kill(n) }),
+		"poweron":     one(func(n string) error { return r.w.Start(n) }),
 		"isolate":     one(func(n string) error { return r.w.Isolate(n) }),
 		"mend":        one(func(n string) error { return r.w.Mend(n) }),
 		"agent":       r.process(func() (stop, start func(string) error) { return r.w.StopAgent, r.w.StartAgent }),
@@ -117,7 +118,8 @@ func (r *runner) run(args []string) (stdout, stderr string, code int) {
 // patience is how long eventually waits.
 const patience = 2 * time.Minute
 
-// eventually WORD... -- rvol command: repeats the command until its output contains every word.
+// eventually REGEXP... -- rvol command: repeats the command until its output matches every
+// expression, and none that starts with '!'.
 func (r *runner) eventually(ts *testscript.TestScript, neg bool, args []string) {
 	i := slices.Index(args, "--")
 	if i < 1 || neg {
@@ -127,10 +129,8 @@ func (r *runner) eventually(ts *testscript.TestScript, neg bool, args []string) 
 	for waited := time.Duration(0); ; waited += 200 * time.Millisecond {
 		out, errs, code := r.run(args)
 		missing := slices.IndexFunc(texts, func(s string) bool {
-			if s, not := strings.CutPrefix(s, "!"); not {
-				return strings.Contains(out, s)
-			}
-			return !strings.Contains(out, s)
+			s, not := strings.CutPrefix(s, "!")
+			return regexp.MustCompile("(?m)"+s).MatchString(out) == not
 		})
 		if missing < 0 {
 			fmt.Fprint(ts.Stdout(), out)
