@@ -84,6 +84,9 @@ func Join(ctx context.Context, c JoinConfig) (Place, error) {
 	if err := c.findAddresses(ctx); err != nil {
 		return Place{}, err
 	}
+	if err := identity.MakeStateDir(c.State); err != nil {
+		return Place{}, err
+	}
 	key, err := IdentityDir(c.State).EnsureKey()
 	if err != nil {
 		return Place{}, err

@@ -75,8 +75,8 @@ func Init(c InitConfig) error {
 
 // fresh makes the directory, and refuses one that holds a member.
 func fresh(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the coordinator's directory: %w", err)
+	if err := identity.MakeStateDir(dir); err != nil {
+		return err
 	}
 	_, err := os.Stat(placeFile(dir))
 	switch {
