@@ -29,8 +29,7 @@ func (n *Node) onDevice(verb string, a arguments) error {
 		return nil
 	case "invalidate":
 		return d.invalidate(a)
-	case "resume-io":
-		d.res.paused = false
+	case "resume-io": // what is frozen here, quorum has frozen
 		return nil
 	case "disk-options":
 		d.opts = a.options
@@ -128,7 +127,7 @@ func (d *device) attach(a arguments) error {
 	md, err := loadMetadata(disk, disk.Size())
 	if err != nil {
 		_ = disk.Close()
-		return noMetadata(d.minor, err)
+		return failed(d.minor, 119, "No valid meta-data signature found.")
 	}
 	usable := md.usable(disk.Size())
 	if usable < md.Size || usable <= 0 {
@@ -144,13 +143,6 @@ func (d *device) attach(a arguments) error {
 	d.res.node.publish()
 	d.recover()
 	return nil
-}
-
-func noMetadata(minor drbd.Minor, err error) error {
-	if errors.Is(err, errNoMetadata) {
-		return failed(minor, 119, "No valid meta-data signature found.\n\n\t==> Use 'drbdadm create-md res' to initialize meta-data area. <==\n")
-	}
-	return failed(minor, 118, "IO error(s) occurred during initial access to meta-data.\n")
 }
 
 // recover takes over what the metadata says, after a crash of a Primary with
@@ -222,7 +214,7 @@ func (d *device) letGo() {
 // resizeAll grows a device to the smallest of its disks and copies what is
 // new, from here.
 func (d *device) resizeAll(a arguments) error {
-	if err := a.only("resize", "size", "assume-clean", "assume-peer-has-space"); err != nil {
+	if err := a.only("resize"); err != nil {
 		return err
 	}
 	if d.md == nil {
@@ -238,15 +230,12 @@ func (d *device) resizeAll(a arguments) error {
 			size = min(size, part.md.usable(part.disk.Size()))
 		}
 	}
-	if s, err := parseRate(a.options["size"]); err == nil && s > 0 {
-		size = min(size, s)
-	}
 	old := d.size
 	for _, part := range parts {
 		part.moveTo(size)
 		part.res.node.publish()
 	}
-	if size > old && a.options["assume-clean"] == "" {
+	if size > old {
 		d.copyGrowth(Extent{Off: old, Len: size - old})
 	}
 	return nil

@@ -25,12 +25,6 @@ func (c *conn) handshake(o *conn) {
 	verdicts := map[int]verdict{}
 	for _, p := range c.devices() {
 		v := p.compare()
-		if v == splitBrain && c.discard != o.discard {
-			v = target
-			if o.discard {
-				v = source
-			}
-		}
 		if c.clashes(o, v) {
 			c.refuse(o, v)
 			return
@@ -41,7 +35,6 @@ func (c *conn) handshake(o *conn) {
 		c.refuse(o, splitBrain)
 		return
 	}
-	c.discard, o.discard = false, false
 	for _, p := range c.devices() {
 		p.meet(verdicts[p.volume])
 	}

@@ -21,7 +21,7 @@ func TestAcknowledgedWritesSurvive(t *testing.T) {
 	for _, v := range []drbd.Version{drbdtest.V84, drbdtest.V9} {
 		t.Run(v.Kernel.String(), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				steps := rapid.SliceOfN(rapid.SampledFrom([]string{"write", "write", "write", "fail over", "cut", "heal", "peer off", "peer on", "wait"}), 1, 40).Draw(rt, "steps")
+				steps := rapid.SliceOfN(rapid.SampledFrom([]string{"write", "write", "write", "fail over", "crash", "cut", "heal", "peer off", "peer on", "wait"}), 1, 40).Draw(rt, "steps")
 				synctest.Test(t, func(t *testing.T) {
 					h := &history{two: formed(t, v), acked: map[int64]byte{}, maybe: map[int64][]byte{}}
 					for i, step := range steps {
@@ -62,7 +62,30 @@ func (h *history) step(what string, mark byte) {
 		_ = h.tools[peer].Adjust(h.Context(), h.refs[peer])
 	case "fail over":
 		h.failOver()
+	case "crash":
+		h.crash(mark)
 	}
+}
+
+// crash takes the Primary's power while a write is under way that reached no
+// peer, and goes on on the same node.
+func (h *history) crash(mark byte) {
+	h.Helper()
+	n, off := h.nodes[h.primary], int64(mark)%blockCount*4096
+	h.fabric.Cut("a", "b")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.write(off, mark)
+	}()
+	synctest.Wait()
+	n.PowerOff()
+	<-ended
+	h.fabric.Heal()
+	n.PowerOn()
+	h.ok(h.tools[h.primary].Adjust(h.Context(), h.refs[h.primary]))
+	time.Sleep(time.Minute)
+	h.ok(h.tools[h.primary].Primary(h.Context(), h.refs[h.primary]))
 }
 
 // write gives up after a while, as a program does; then it may or may not be

@@ -9,15 +9,13 @@ import (
 
 // resource is a resource that is up on a node.
 type resource struct {
-	node    *Node
-	name    string
-	id      drbd.NodeID // NoNode on DRBD 8.4
-	opts    map[string]string
-	role    drbd.Role
-	devs    map[int]*device
-	conns   map[drbd.NodeID]*conn // DRBD 8.4: one, as 0
-	ioFails bool                  // demoted by force
-	paused  bool                  // suspend-io
+	node  *Node
+	name  string
+	id    drbd.NodeID // NoNode on DRBD 8.4
+	opts  map[string]string
+	role  drbd.Role
+	devs  map[int]*device
+	conns map[drbd.NodeID]*conn // DRBD 8.4: one, as 0
 }
 
 // device is a volume of a resource.
@@ -49,7 +47,6 @@ type conn struct {
 	devs       map[int]*peerDev
 	other      *conn // the peer's end, while Connected
 	generation int   // of this attempt or connection; timers of older ones do nothing
-	discard    bool  // --discard-my-data
 }
 
 // peerDev is a volume as it stands with one peer.

@@ -62,13 +62,6 @@ func (n *Node) Name() string { return n.name }
 // Version gives what the node has installed.
 func (n *Node) Version() drbd.Version { return n.version }
 
-// SetVersion installs another version. Resources must be down.
-func (n *Node) SetVersion(v drbd.Version) {
-	n.fabric.mu.Lock()
-	defer n.fabric.mu.Unlock()
-	n.version = v
-}
-
 // PowerOff takes the node's power: kernel state is gone, commands and event
 // streams break off, disks keep what was written. Peers notice after their
 // ping timeouts.

@@ -59,7 +59,7 @@ func (r *resource) object() object {
 	state.add("role", r.role)
 	state.add("suspended", r.frozen())
 	if !r.is84() {
-		state.add("force-io-failures", yesNo(r.ioFails))
+		state.add("force-io-failures", "no")
 	}
 	counts.add("write-ordering", "flush")
 	if !r.is84() {

@@ -99,25 +99,15 @@ func (r *resource) recount() {
 	}
 }
 
-// frozen says that I/O waits, and for whom: "no" or reasons joined by commas.
+// frozen says whether I/O waits, in the words of events2.
 func (r *resource) frozen() string {
-	why := ""
-	if r.paused {
-		why = "user"
-	}
-	if r.opts["on-no-quorum"] != "io-error" {
-		for _, d := range r.devs {
-			if !d.quorum && d.state != drbd.Diskless || !d.quorum && d.client {
-				if why != "" {
-					why += ","
-				}
-				why += "quorum"
-				break
-			}
-		}
-	}
-	if why == "" {
+	if r.opts["on-no-quorum"] == drbd.IOError {
 		return "no"
 	}
-	return why
+	for _, d := range r.devs {
+		if !d.quorum && (d.state != drbd.Diskless || d.client) {
+			return "quorum"
+		}
+	}
+	return "no"
 }

@@ -67,8 +67,6 @@ func (n *Node) onResource(verb string, a arguments) error {
 		delete(r.opts, "set-defaults")
 		r.recount()
 		return nil
-	case "del-resource":
-		return n.down(r.name)
 	}
 	if n.version.Is84() {
 		if verb == "connect" {
@@ -142,8 +140,6 @@ func (r *resource) connect84(a arguments) error {
 		return failed(r.name, 125, "Device has a net-config (use disconnect first)")
 	}
 	c := r.newConn(0, "peer", a.options)
-	c.discard = a.options["discard-my-data"] != ""
-	delete(c.net, "discard-my-data")
 	c.paths = [][2]string{{a.word(1), a.word(2)}}
 	for _, p := range c.devs {
 		p.slot()
@@ -171,7 +167,7 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	case "del-path":
 		c.delPath(a.word(2), a.word(3))
 	case "connect":
-		return c.connectAgain(a)
+		return c.connectAgain()
 	case "disconnect", "del-peer":
 		c.remove(verb == "del-peer")
 	case "net-options":
@@ -187,11 +183,10 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	return nil
 }
 
-func (c *conn) connectAgain(a arguments) error {
+func (c *conn) connectAgain() error {
 	if c.state != drbd.StandAlone {
 		return failed(c.res.name, 125, "Device has a net-config (use disconnect first)")
 	}
-	c.discard = a.options["discard-my-data"] != ""
 	c.connect()
 	return nil
 }

@@ -37,8 +37,8 @@ func (r *resource) json() map[string]any {
 	}
 	return map[string]any{
 		"name": r.name, "node-id": r.id, "role": r.role, "suspended": why != "no",
-		"suspended-user": r.paused, "suspended-no-data": false, "suspended-fencing": false,
-		"suspended-quorum": why == "quorum" || why == "user,quorum", "force-io-failures": r.ioFails,
+		"suspended-user": false, "suspended-no-data": false, "suspended-fencing": false,
+		"suspended-quorum": why == "quorum", "force-io-failures": false,
 		"write-ordering": "flush", "devices": devices, "connections": connections,
 	}
 }
