@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"rvol/coordinator/decide/formation"
+	"rvol/coordinator/decide/rollout"
+	"rvol/coordinator/decide/storageclass"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 )
@@ -90,6 +92,9 @@ func (c Volume) Decide(w World, key string) (Outcome, error) {
 	if vs.Configuration == nil {
 		return c.configure(w, vol, vs)
 	}
+	if out := c.write(vs, seesClass(w, vol, vs), "volume "+vol.Name+" sees class "+vol.Class); out.Txn != nil {
+		return out, nil
+	}
 	if !vs.Formed {
 		return c.form(w, vol, vs)
 	}
@@ -100,11 +105,11 @@ func (c Volume) Decide(w World, key string) (Outcome, error) {
 // configure copies the class's configuration into the volume, once the class has one; and,
 // after a restart of formation, only when the back-off has passed.
 func (c Volume) configure(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcome, error) {
-	class, found := state.Get[*model.Class](w.State, vol.Class)
-	cs, has := state.Get[*model.ClassStatus](w.State, vol.Class)
+	class, _ := state.Get[*model.Class](w.State, vol.Class)
+	cs, _ := state.Get[*model.ClassStatus](w.State, vol.Class)
 	next := model.Clone(vs)
-	if !found || !has || cs.Configuration == nil {
-		next.Conditions = next.Conditions.With(configurationReady(vol, vs, found, cs), w.Now)
+	if class == nil || cs == nil || cs.Configuration == nil {
+		next.Conditions = next.Conditions.With(configurationReady(vol, vs, class, cs), w.Now)
 		return c.write(vs, next, "volume "+vol.Name+" waits for class "+vol.Class), nil
 	}
 	delay := formation.Delay(vs.Restarts)
@@ -119,16 +124,28 @@ func (c Volume) configure(w World, vol *model.Volume, vs *model.VolumeStatus) (O
 	cfg := *cs.Configuration
 	next.Configuration, next.ConfigurationGeneration = &cfg, cs.ConfigurationGeneration
 	next.ConfigurationObserved = cs.ConfigurationGeneration
-	next.DRBD = MajorOf(class.FTT, class.GMDR, ps.EligibleNodes)
-	next.Conditions = next.Conditions.With(configurationReady(vol, next, true, cs), w.Now)
+	next.DRBD = storageclass.DRBD(class.FTT, class.GMDR, ps.EligibleNodes)
+	next.Conditions = next.Conditions.With(configurationReady(vol, next, class, cs), w.Now)
 	return c.write(vs, next, fmt.Sprintf("volume %s takes the configuration of class %s", vol.Name, vol.Class)), nil
 }
 
-// configurationReady is the condition of seed 001.
-func configurationReady(vol *model.Volume, vs *model.VolumeStatus, classFound bool, cs *model.ClassStatus) model.Condition {
+// seesClass is the status once the volume has seen which configuration its class has in force.
+func seesClass(w World, vol *model.Volume, vs *model.VolumeStatus) *model.VolumeStatus {
+	class, _ := state.Get[*model.Class](w.State, vol.Class)
+	cs, _ := state.Get[*model.ClassStatus](w.State, vol.Class)
+	next := model.Clone(vs)
+	if cs != nil && cs.Configuration != nil {
+		next.ConfigurationObserved = cs.ConfigurationGeneration
+	}
+	next.Conditions = next.Conditions.With(configurationReady(vol, vs, class, cs), w.Now)
+	return next
+}
+
+// configurationReady is the condition of seed 001. The class and its status may be nil.
+func configurationReady(vol *model.Volume, vs *model.VolumeStatus, class *model.Class, cs *model.ClassStatus) model.Condition {
 	c := model.Condition{Type: "ConfigurationReady", Status: model.False, ObservedGeneration: vol.Generation}
 	switch {
-	case !classFound:
+	case class == nil:
 		c.Reason, c.Message = "WaitingForStorageClass", "class "+vol.Class+" does not exist"
 	case cs == nil || cs.Configuration == nil:
 		c.Reason, c.Message = "WaitingForStorageClass", "class "+vol.Class+" is not ready"
@@ -137,6 +154,9 @@ func configurationReady(vol *model.Volume, vs *model.VolumeStatus, classFound bo
 	case vs.ConfigurationGeneration != cs.ConfigurationGeneration:
 		c.Reason = "StaleConfiguration"
 		c.Message = fmt.Sprintf("it runs generation %d of class %s, which is at %d", vs.ConfigurationGeneration, vol.Class, cs.ConfigurationGeneration)
+		if rollout.Leaves(class.Rollout) {
+			c.Message += "; the rollout is " + class.Rollout + ": it keeps what it runs"
+		}
 	default:
 		c.Status, c.Reason = model.True, "Ready"
 	}
@@ -277,9 +297,6 @@ func formationOperation(v state.View, volume string) *model.Operation {
 // judge keeps the conditions of a formed volume, and its sole, up to date.
 func (c Volume) judge(w World, vol *model.Volume, vs *model.VolumeStatus) Outcome {
 	next := model.Clone(vs)
-	class, found := state.Get[*model.Class](w.State, vol.Class)
-	cs, _ := state.Get[*model.ClassStatus](w.State, vol.Class)
-	next.Conditions = next.Conditions.With(configurationReady(vol, vs, found && class != nil, cs), w.Now)
 	next.Conditions = next.Conditions.With(c.satisfies(w, vol, vs), w.Now)
 	cause := "volume " + vol.Name + ": conditions"
 	if sole, why := soleOf(w, vol, vs); why != "" {
