@@ -11,6 +11,7 @@ import (
 // World is everything a controller may look at.
 type World struct {
 	State     state.View
+	Latest    func() state.View // the state as it is when called, which may be newer than State
 	Inventory inventory.View
 	Now       time.Time // for people, and for tokens' expiry
 
@@ -28,6 +29,9 @@ type Outcome struct {
 	Txn    *state.Build  // nil: nothing to change
 	Again  time.Duration // look again after this long, should nothing happen before; 0: when something changes
 	Reason string        // for people: why it waits
+
+	// Done is told what became of Txn, when it is known; nil: nobody asks.
+	Done func(error)
 }
 
 // A Controller decides about one kind of thing, one key at a time.

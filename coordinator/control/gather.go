@@ -31,17 +31,6 @@ func volumesOn(v state.View, node string) []string {
 	return out
 }
 
-// unscheduled visits the replicas that wait for a place, volume by volume.
-func unscheduled(v state.View) iter.Seq[*model.Replica] {
-	return func(yield func(*model.Replica) bool) {
-		for r := range state.All[*model.Replica](v) {
-			if r.Type != model.Access && !r.Deleting() && !r.Conditions.Is("Scheduled", model.True) && !yield(r) {
-				return
-			}
-		}
-	}
-}
-
 // ledger is a capacity record in the words of package allocation.
 func ledger(c *model.Capacity) allocation.Pool {
 	p := allocation.Pool{

@@ -81,7 +81,7 @@ func (l *loop) run(ctx context.Context) {
 		l.q.add(key)
 	}
 	var wg sync.WaitGroup
-	for range workers {
+	for range l.workers() {
 		wg.Go(func() {
 			for {
 				key, ok := l.q.take(ctx)
@@ -97,6 +97,21 @@ func (l *loop) run(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+}
+
+// workers is how many keys may be decided at a time.
+func (l *loop) workers() int {
+	if c, ok := l.c.(interface{ Workers() int }); ok {
+		return c.Workers()
+	}
+	return workers
+}
+
+// done tells a controller what became of its change.
+func (o Outcome) done(err error) {
+	if o.Done != nil {
+		o.Done(err)
+	}
 }
 
 // turn lets the controller decide about key once, and returns when to do so again.
@@ -116,11 +131,13 @@ func (l *loop) turn(ctx context.Context, key string) time.Duration {
 	}
 	txn, err := out.Txn.Txn()
 	if err != nil {
+		out.done(err)
 		again := l.backOff(key, retryFrom, retryTo)
 		l.log.ErrorContext(ctx, "change cannot be written down", "key", key, "err", err, "again", again)
 		return again
 	}
 	rev, err := l.s.Proposer.Propose(ctx, txn)
+	out.done(err)
 	switch {
 	case err == nil:
 		l.calm(key)
@@ -142,7 +159,7 @@ func (l *loop) turn(ctx context.Context, key string) time.Duration {
 
 func (l *loop) world(key string) World {
 	return World{
-		State: l.s.Store.View(), Inventory: l.s.Inventory.View(), Now: time.Now(), Fresh: crand.Text,
+		State: l.s.Store.View(), Latest: l.s.Store.View, Inventory: l.s.Inventory.View(), Now: time.Now(), Fresh: crand.Text,
 		Held: func(name string, holding bool) time.Duration { return l.timer.lasting(key+"\x00"+name, holding) },
 	}
 }

@@ -37,53 +37,60 @@ func (Pool) All(v state.View) []string { return names[*model.Pool](v) }
 // Decide recomputes the set; its revision moves exactly when the set does.
 func (c Pool) Decide(w World, key string) (Outcome, error) {
 	pool, ok := state.Get[*model.Pool](w.State, key)
+	old, had := state.Get[*model.PoolStatus](w.State, key)
 	if !ok {
-		return Outcome{}, nil
-	}
-	spec, err := poolSpec(pool)
-	if err != nil {
-		return Outcome{}, err
+		b := state.NewTxn(Actor(c), "pool "+key+" is gone")
+		if had {
+			b.Delete(old)
+		}
+		return Outcome{Txn: b}, nil
 	}
 	st := &model.PoolStatus{}
 	st.Name = key
-	if old, ok := state.Get[*model.PoolStatus](w.State, key); ok {
+	if had {
 		st = model.Clone(old)
 	}
-	var nodes []eligibility.Node
-	for n := range state.All[*model.Node](w.State) {
-		nodes = append(nodes, nodeFacts(w, n))
+	got := EligibleNodes(w, pool, st)
+	ready := model.Condition{
+		Type: "Ready", Status: model.False, Reason: got.Reason, Message: got.Message, ObservedGeneration: pool.Generation,
 	}
-	got := eligibility.Eligible(spec, nodes, toEligible(st.EligibleNodes), st.EligibleNodesRevision)
-	out := Outcome{Again: got.NextExpiry}
-	ready := model.Condition{Type: "Ready", Status: model.False, Reason: got.Reason, Message: got.Message, ObservedGeneration: pool.Generation}
 	if got.Ready {
 		ready.Status = model.True
-	}
-	was, _ := st.Conditions.Get("Ready")
-	if !got.Changed && was.Status == ready.Status && was.Reason == ready.Reason && was.Message == ready.Message &&
-		was.ObservedGeneration == ready.ObservedGeneration {
-		return out, nil
 	}
 	if got.Changed {
 		st.EligibleNodes, st.EligibleNodesRevision = fromEligible(w, got.Nodes), got.Revision
 	}
 	st.Conditions = st.Conditions.With(ready, w.Now)
-	out.Txn = state.NewTxn(Actor(c), fmt.Sprintf("pool %s: %d eligible nodes", key, len(st.EligibleNodes))).Put(st)
+	out := Outcome{Again: got.NextExpiry}
+	if had && same(old, st) {
+		return out, nil
+	}
+	out.Txn = state.NewTxn(Actor(c), fmt.Sprintf("pool %s: %s", key, got.Message)).Put(st).Expect(pool.Key(), pool.Revision)
 	return out, nil
 }
 
-func poolSpec(p *model.Pool) (eligibility.Pool, error) {
+// EligibleNodes works out which nodes may hold replicas of a pool, st being what stands.
+func EligibleNodes(w World, p *model.Pool, st *model.PoolStatus) eligibility.Outcome {
 	spec := eligibility.Pool{
 		VGs: p.VGs, ThinPool: p.ThinPool, Zones: p.Zones, Networks: p.SystemNetworks, Grace: p.NotReadyGrace,
 	}
-	var err error
-	if spec.Selector, err = eligibility.ParseSelector(p.Selector); err != nil {
-		return spec, fmt.Errorf("pool %s: %w", p.Name, err)
+	for _, s := range []struct {
+		text string
+		to   *eligibility.Selector
+	}{{p.Selector, &spec.Selector}, {p.NodeSelector, &spec.Nodes}} {
+		var err error
+		if *s.to, err = eligibility.ParseSelector(s.text); err != nil {
+			return eligibility.Outcome{
+				Nodes: toEligible(st.EligibleNodes), Revision: st.EligibleNodesRevision,
+				Reason: eligibility.PoolInvalidLabelSelector, Message: err.Error(),
+			}
+		}
 	}
-	if spec.Nodes, err = eligibility.ParseSelector(p.NodeSelector); err != nil {
-		return spec, fmt.Errorf("pool %s: %w", p.Name, err)
+	var nodes []eligibility.Node
+	for n := range state.All[*model.Node](w.State) {
+		nodes = append(nodes, nodeFacts(w, n))
 	}
-	return spec, nil
+	return eligibility.Eligible(spec, nodes, toEligible(st.EligibleNodes), st.EligibleNodesRevision)
 }
 
 // nodeFacts gathers what eligibility may look at of one node.

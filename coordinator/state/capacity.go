@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"rvol/coordinator/model"
@@ -81,15 +80,15 @@ func (b *balance) refuses(c *model.Capacity) string {
 	case b.change <= 0:
 		return ""
 	case c == nil:
-		return fmt.Sprintf("%s asked, but its size is not known: no report of it has been recorded", size(b.change))
+		return fmt.Sprintf("%s asked, but its size is not known: no report of it has been recorded", model.HumanSize(b.change))
 	case c.Missing:
-		return fmt.Sprintf("%s asked, but the node no longer reports it", size(b.change))
+		return fmt.Sprintf("%s asked, but the node no longer reports it", model.HumanSize(b.change))
 	case c.GrowthStopped != "":
-		return fmt.Sprintf("%s asked, but nothing may grow there: %s", size(b.change), c.GrowthStopped)
+		return fmt.Sprintf("%s asked, but nothing may grow there: %s", model.HumanSize(b.change), c.GrowthStopped)
 	case b.change+b.imported <= c.Limit()-b.before:
 		return ""
 	default:
-		return fmt.Sprintf("%s asked, %s available of %s", size(b.change), size(b.available(c)), size(c.Limit()))
+		return fmt.Sprintf("%s asked, %s available of %s", model.HumanSize(b.change), model.HumanSize(b.available(c)), model.HumanSize(c.Limit()))
 	}
 }
 
@@ -107,21 +106,4 @@ func poolName(r *model.Reservation) string {
 		name += "/" + r.ThinPool
 	}
 	return name
-}
-
-// size renders bytes for people, cut to hundredths.
-func size(n int64) string {
-	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
-	if n < 1<<10 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	unit, i := int64(1<<10), 0
-	for i < len(units)-1 && n/unit >= 1<<10 {
-		unit, i = unit<<10, i+1
-	}
-	hundredths := n % unit * 100 / unit
-	if unit > math.MaxInt64/100 || n%unit == 0 {
-		return fmt.Sprintf("%d %s", n/unit, units[i])
-	}
-	return fmt.Sprintf("%d.%02d %s", n/unit, hundredths, units[i])
 }

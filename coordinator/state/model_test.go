@@ -132,7 +132,9 @@ var pools = []model.PoolID{{Node: "n1", VG: "a"}, {Node: "n2", VG: "a"}, {Node: 
 func drawObject(t *rapid.T) model.Object {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	pool := rapid.SampledFrom(pools)
-	owner := func() string { return model.ReplicaName(fmt.Sprintf("v%d", number("volume", 0, 1)), number("id", 0, 2)) }
+	owner := func() string {
+		return model.ReplicaName(fmt.Sprintf("v%d", number("volume", 0, 1)), number("id", 0, 2))
+	}
 	switch number("kind", 0, 5) {
 	case 0:
 		p := pool.Draw(t, "pool")

@@ -22,6 +22,9 @@ func (s *step) diagnose(best *choice) *Diagnosis {
 	return d
 }
 
+// String is the summary of how the candidates fared.
+func (d *Diagnosis) String() string { return d.message() }
+
 // message is the summary: "4 candidates (node×LVG) from 2 eligible nodes; 4 excluded: node not ready".
 func (d *Diagnosis) message() string {
 	per := ""
