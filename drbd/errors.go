@@ -15,6 +15,7 @@ var (
 	ErrToolMissing      = errors.New("DRBD tool is not installed")
 	ErrNoModule         = errors.New("DRBD kernel module is not loaded")
 	ErrUsage            = errors.New("command not known to this version")
+	ErrConfig           = errors.New("configuration file cannot be read")
 	ErrNotDefined       = errors.New("resource not defined in its file for this host")
 	ErrNoAddress        = errors.New("address of the resource is not on this host")
 	ErrUnknownResource  = errors.New("resource is not up")
@@ -123,6 +124,8 @@ var texts = []struct {
 	{regexp.MustCompile(`: Unknown resource\b`), ErrUnknownResource},
 	// drbdadm main(); 8.4.11/149, 9.3.3/156 and 015.
 	{regexp.MustCompile(`not defined in your config|no resources defined!`), ErrNotDefined},
+	// drbdadm main() and its parser; utils-9.22.0/02, 03.
+	{regexp.MustCompile(`Parse error: |Can not open '[^']*'\.`), ErrConfig},
 	// drbdadm verify_ips().
 	{regexp.MustCompile(`IP \S+ not found on this host`), ErrNoAddress},
 	// drbdmeta md_open and meta_apply_al; 8.4.11/144, 9.3.3/112.
@@ -133,9 +136,9 @@ var texts = []struct {
 	{regexp.MustCompile(`Device '[^']*' is configured!`), ErrAlreadyAttached},
 	// drbdmeta pread_or_die(); 9.3.3/1087, 1088.
 	{regexp.MustCompile(`Input/output error`), ErrDiskIO},
-	// drbdsetup conv_block_dev(), drbdmeta v06..v09 open; 9.3.3/1159.
+	// drbdsetup conv_block_dev(), drbdmeta v06..v09 open; 9.3.3/1159, utils-9.22.0/04.
 	{regexp.MustCompile(`(?:Can not open device '|open\()/\S+?'?\)?(?: failed)?: No such file or directory`), ErrNoDisk},
-	// drbdsetup main() and modprobe_drbd() of v84 and v9.
+	// drbdsetup main() and modprobe_drbd() of v84 and v9; utils-9.22.0/01, 12.
 	{regexp.MustCompile(`Could not connect to 'drbd' generic netlink family|DRBD kernel module is installed|modprobe drbd`), ErrNoModule},
 	// getopt of drbdsetup and drbdadm, print_usage_and_exit; 8.4.11/062, 067, 084, 9.3.3/177.
 	{regexp.MustCompile(`unrecognized option|invalid command|Unknown command '`), ErrUsage},

@@ -63,6 +63,13 @@ func TestRecordedRefusals(t *testing.T) {
 		"9.3.3/315-":  drbd.ErrNoQuorum,
 		"9.3.3/720-":  nil, // exit 11 and not a word
 		"9.3.3/968-":  nil, // (-17) Peer does not support protocol
+
+		"utils-9.22.0/01-": drbd.ErrNoModule,
+		"utils-9.22.0/02-": drbd.ErrConfig,
+		"utils-9.22.0/03-": drbd.ErrConfig,
+		"utils-9.22.0/04-": drbd.ErrNoDisk,
+		"utils-9.22.0/05-": drbd.ErrNoMetadata,
+		"utils-9.22.0/12-": drbd.ErrNoModule,
 	} {
 		r := record(t, name)
 		var ran []string

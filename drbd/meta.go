@@ -24,7 +24,7 @@ func (u UUID) String() string { return fmt.Sprintf("%016X", uint64(u)) }
 type Metadata struct {
 	Format  string // "v08" (DRBD 8.4) or "v09"
 	Current UUID   // data generation
-	Device  UUID   // what WriteDevUUID wrote; create-md alone leaves chance or zero
+	Device  UUID   // what WriteDevUUID wrote; 0 after CreateMD
 	Peers   int    // bitmap slots
 	Size    int64  // usable bytes last agreed on with the peers; 0 before
 }
@@ -195,8 +195,12 @@ func (t *Tool) meta(ctx context.Context, d MetaDev, verb ...string) ([]byte, err
 	if t.ver.Is84() {
 		format = "v08"
 	}
-	argv := append([]string{"drbdmeta", d.Minor.String(), format, d.Disk, "internal"}, verb...)
-	return t.out(ctx, argv...)
+	out, err := t.out(ctx, append([]string{"drbdmeta", d.Minor.String(), format, d.Disk, "internal"}, verb...)...)
+	refusal, ok := errors.AsType[*Error](err)
+	if ok && refusal.Code == 1 && refusal.Text == "" {
+		refusal.Kind = ErrNoMetadata // read- and write-dev-uuid say nothing; utils-9.22.0/06, 11
+	}
+	return out, err
 }
 
 func parseUUID(s string) (UUID, error) {

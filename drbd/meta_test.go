@@ -72,12 +72,26 @@ func TestCurrentUUID(t *testing.T) {
 	}
 }
 
-func TestReadDevUUID(t *testing.T) {
+func TestDevUUID(t *testing.T) {
 	var ran []string
-	tool := drbd.New(answers(recording{stdout: []byte("DADCD05BC26C38A9\n")}, &ran), drbdtest.V9)
-	got, err := tool.ReadDevUUID(t.Context(), drbd.MetaDev{Minor: 1, Disk: "/dev/vg0/r0"})
-	if err != nil || got != 0xDADCD05BC26C38A9 {
-		t.Errorf("got %s, %v", got, err)
+	d := drbd.MetaDev{Minor: 1000, Disk: "/dev/vg0/r0"}
+	on := func(name string) *drbd.Tool { return drbd.New(answers(record(t, name), &ran), drbdtest.V9) }
+	for name, want := range map[string]drbd.UUID{"utils-9.22.0/07-": 0, "utils-9.22.0/09-": 0xDADCD05BC26C38A9} {
+		if got, err := on(name).ReadDevUUID(t.Context(), d); err != nil || got != want {
+			t.Errorf("%s: got %s, %v", name, got, err)
+		}
+	}
+	if err := on("utils-9.22.0/08-").WriteDevUUID(t.Context(), d, 0xDADCD05BC26C38A9); err != nil {
+		t.Error(err)
+	}
+	if _, err := on("utils-9.22.0/06-").ReadDevUUID(t.Context(), d); !errors.Is(err, drbd.ErrNoMetadata) {
+		t.Errorf("got %v, want ErrNoMetadata", err)
+	}
+	if err := on("utils-9.22.0/11-").WriteDevUUID(t.Context(), d, 1); !errors.Is(err, drbd.ErrNoMetadata) {
+		t.Errorf("got %v, want ErrNoMetadata", err)
+	}
+	if err := on("utils-9.22.0/10-").WipeMD(t.Context(), d); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,7 +28,7 @@ func parseSections(tokens *[]string, depth int) (*section, error) {
 		case end == "}" && depth > 0 && len(words) == 0:
 			return s, nil
 		case len(words) == 0 || end == "}" || end == "":
-			return nil, fmt.Errorf("parse error: unexpected %q", end)
+			return nil, fmt.Errorf("Parse error: unexpected %q", end)
 		case end == ";":
 			s.options = append(s.options, words)
 			continue
@@ -41,7 +41,7 @@ func parseSections(tokens *[]string, depth int) (*section, error) {
 		s.sections = append(s.sections, inner)
 	}
 	if depth > 0 {
-		return nil, errors.New("parse error: unexpected end of file")
+		return nil, errors.New("Parse error: unexpected end of file")
 	}
 	return s, nil
 }
@@ -130,7 +130,7 @@ var (
 func (n *Node) readConfig(file, name string) (*config, error) {
 	text, err := n.readFile(file)
 	if err != nil {
-		return nil, refuse(1, "Can not open '%s': No such file or directory", file)
+		return nil, refuse(20, "Can not open '%s'.\n.", file)
 	}
 	tokens := tokenize(string(text))
 	root, err := parseSections(&tokens, 0)
@@ -190,7 +190,7 @@ func (s *section) optionsOf(name string, known []string) (map[string]string, err
 		}
 		for _, o := range sub.options {
 			if len(o) != 2 || !slices.Contains(known, o[0]) {
-				return nil, fmt.Errorf("parse error: unexpected '%s' in section %s", strings.Join(o, " "), name)
+				return nil, fmt.Errorf("Parse error: unexpected '%s' in section %s", strings.Join(o, " "), name)
 			}
 			all[o[0]] = o[1]
 		}
@@ -213,11 +213,11 @@ func volumesOf(host *section, known ...string) ([]confVolume, error) {
 	var all []confVolume
 	for _, s := range host.sections {
 		if s.name != "volume" || len(s.args) != 1 {
-			return nil, fmt.Errorf("parse error: unexpected section %s", s.name)
+			return nil, fmt.Errorf("Parse error: unexpected section %s", s.name)
 		}
 		for _, o := range s.options {
 			if !slices.Contains(append(known, "device", "disk", "meta-disk"), o[0]) {
-				return nil, fmt.Errorf("parse error: unexpected '%s' in volume", o[0])
+				return nil, fmt.Errorf("Parse error: unexpected '%s' in volume", o[0])
 			}
 		}
 		device, disk := s.option("device"), s.option("disk")
@@ -339,7 +339,7 @@ func (s *section) pathsOf(this string) (peer string, paths [][2]string, err erro
 		ends := map[string]string{}
 		for _, o := range path.options { // host NAME address FAMILY ADDRESS
 			if len(o) != 5 || o[0] != "host" || o[2] != "address" {
-				return "", nil, fmt.Errorf("parse error: unexpected '%s' in path", strings.Join(o, " "))
+				return "", nil, fmt.Errorf("Parse error: unexpected '%s' in path", strings.Join(o, " "))
 			}
 			ends[o[1]] = o[3] + ":" + o[4]
 			if o[1] != this {

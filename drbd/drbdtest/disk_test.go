@@ -157,7 +157,7 @@ func TestMetadataLiesOnTheDisk(t *testing.T) {
 	if _, err := loadMetadata(d, size); !errors.Is(err, errNoMetadata) {
 		t.Errorf("got %v", err)
 	}
-	want := freshMetadata("v09", 7, 42)
+	want := freshMetadata("v09", 7)
 	want.Size, want.State = want.usable(size), drbd.UpToDate
 	want.peer(3).OutOfSync = extents{{Off: 8192, Len: 4096}}
 	if err := want.save(d, size); err != nil {
@@ -182,7 +182,7 @@ func TestMetadataLiesOnTheDisk(t *testing.T) {
 
 func TestMetadataOfManyDirtyBlocksIsKeptCoarsely(t *testing.T) {
 	const size = 64 << 20
-	d, md := NewSparse(size), freshMetadata("v08", 1, 42)
+	d, md := NewSparse(size), freshMetadata("v08", 1)
 	md.Size = md.usable(size)
 	slot := md.peer(0)
 	slot.OutOfSync = nil

@@ -55,7 +55,7 @@ func (n *Node) createMD(disk Disk, minor drbd.Minor, format string, a arguments)
 	if slots < 1 || a.options["force"] == "" {
 		return "Operation cancelled.\n", refuse(1, "")
 	}
-	md := freshMetadata(format, slots, n.fabric.newUUID())
+	md := freshMetadata(format, slots)
 	if md.usable(disk.Size()) <= 0 {
 		return "", refuse(40, "Device size would be truncated, too small")
 	}
@@ -98,8 +98,10 @@ func ioError() error {
 func withMetadata(disk Disk, verb string, a arguments) (string, error) {
 	md, err := loadMetadata(disk, disk.Size())
 	switch {
+	case errors.Is(err, errNoMetadata) && strings.HasSuffix(verb, "-dev-uuid"):
+		return "", refuse(1, "")
 	case errors.Is(err, errNoMetadata):
-		return "", refuse(255, noMetaData)
+		return "", refuse(1, noMetaData)
 	case err != nil:
 		return "", ioError()
 	}

@@ -40,9 +40,9 @@ const (
 var errNoMetadata = errors.New("no valid meta data found")
 
 // freshMetadata is what create-md writes.
-func freshMetadata(format string, slots int, device drbd.UUID) *metadata {
+func freshMetadata(format string, slots int) *metadata {
 	return &metadata{
-		Format: format, Slots: slots, Current: drbd.JustCreated, Device: device,
+		Format: format, Slots: slots, Current: drbd.JustCreated,
 		State: drbd.Inconsistent, Peers: map[drbd.NodeID]*peerMD{},
 	}
 }

@@ -24,6 +24,8 @@ var formationBehaviours = []behaviour{
 		s.ok(a.tool.WipeMD(s.Context(), a.meta()))
 		_, err = a.tool.DumpMD(s.Context(), a.meta())
 		s.refused(err, drbd.ErrNoMetadata)
+		_, err = a.tool.ReadDevUUID(s.Context(), a.meta())
+		s.refused(err, drbd.ErrNoMetadata)
 	}},
 	{says: "a disk without metadata is not attached", play: func(s *stage) {
 		a, b := s.actors[0], s.actors[1]
