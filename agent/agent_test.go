@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -159,7 +158,7 @@ func newLab(t *testing.T, v drbd.Version) *lab {
 	}
 	l := &lab{t: t, fabric: f, machine: m, leader: newLeader(), notes: &notes{}}
 	l.config = agent.Config{
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Node: "n1", Version: "test", Root: m.Root, State: agent.StateFolder(m.Root),
+		Log: slog.New(slog.DiscardHandler), Node: "n1", Version: "test", Root: m.Root, State: agent.StateFolder(m.Root),
 		Machine: host.Machine{HostName: "n1", MachineID: "m", BootID: "b", Kernel: "k"},
 		Run:     m.Run, Follow: m.DRBD.Follow, Find: func(string) error { return nil },
 		Addresses:    agent.FixedAddresses{"default": "10.0.0.1"},
@@ -248,7 +247,9 @@ func TestANodeThatLacksToolsIsANodeAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, drbdtest.V9)
 		l.machine.LVM.Uninstall("lvm")
-		l.machine.DRBD.SetVersion(drbd.Version{Tools: drbdtest.V9.Tools})
+		l.machine.DRBD.Inject(drbdtest.Fault{Match: "--version", Garble: func([]byte) []byte {
+			return []byte("DRBD_KERNEL_VERSION_CODE=0x000000\nDRBDADM_VERSION_CODE=0x091600\n")
+		}})
 		l.run()
 		l.until("reasons", func() bool {
 			return l.leader.see(func(r *agentv1.Report) bool {

@@ -249,12 +249,12 @@ func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, agai
 	}
 	plan = decide.Next(in, name)
 	for _, step := range plan.Steps {
-		if ctx.Err() != nil {
-			return plan, false, nil, nil
-		}
 		e.doing(name, step)
 		start := time.Now()
-		err := e.do(ctx, in, step)
+		err := ctx.Err()
+		if err == nil {
+			err = e.do(ctx, in, step)
+		}
 		e.Log.InfoContext(ctx, "step", "resource", name, "step", step.String(), "took", time.Since(start), "err", err)
 		if err == nil {
 			err = e.reached("step: " + step.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -34,10 +35,7 @@ func (e *Engine) input(name string) decide.Input {
 	in.Desired = e.order
 	in.Facts.Confirmed = e.facts.confirmed
 	in.Facts.Applied = map[string]string{name: e.facts.applied[name]}
-	in.Observed.Links = map[string]string{}
-	for link, to := range e.links {
-		in.Observed.Links[link] = to
-	}
+	in.Observed.Links = maps.Clone(e.links)
 	return in
 }
 
@@ -65,7 +63,7 @@ func (e *Engine) fresh(ctx context.Context, name string) (decide.Input, *decide.
 	for _, l := range decide.Looks(in, name) {
 		md, err := e.DRBD.Metadata(ctx, l, e.resFile(name))
 		if err != nil {
-			return in, explain(look("metadata of "+l.LV.Path()), err)
+			md = decide.Metadata{Err: err.Error()}
 		}
 		in.Observed.Metadata[l.LV.UUID] = md
 	}

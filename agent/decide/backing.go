@@ -1,6 +1,10 @@
 package decide
 
-import "rvol/drbd"
+import (
+	"cmp"
+
+	"rvol/drbd"
+)
 
 // backing finds the volume of a device, or says what it takes to have it: a
 // step, or why there is none to take.
@@ -9,28 +13,44 @@ func (p *planner) backing(b Backing) (LV, Step, *Refusal) {
 	if why != nil {
 		return LV{}, nil, why
 	}
-	lv, found := p.in.Observed.lv(b.VGUUID, func(v LV) bool {
-		return v.Reservation == b.Reservation && v.Cluster == p.in.Desired.Cluster
-	})
+	lv, found := p.tagged(b)
 	if !found {
 		step, why := p.create(vg, b)
 		return LV{}, step, why
 	}
 	fact := p.in.Facts.Backings[b.Reservation]
-	switch {
-	case lv.Name != b.LV:
-		return LV{}, nil, refuseForGood(Foreign, "LV %s/%s carries the tags of reservation %s, which belong to %s", lv.VG, lv.Name, b.Reservation, b.LV)
-	case b.LVUUID != "" && lv.UUID != b.LVUUID, fact.LVUUID != "" && lv.UUID != fact.LVUUID:
-		return LV{}, nil, refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has UUID %s, the replica's is %s: it was replaced", lv.VG, lv.Name, lv.UUID, first(b.LVUUID, fact.LVUUID))
-	case lv.Unfinished || b.LVUUID == "" && fact.LV != "" && fact.LVUUID == "":
+	if why := p.identify(b, lv, fact); why != nil {
+		return LV{}, nil, why
+	}
+	if lv.Unfinished || b.LVUUID == "" && fact.LV != "" && fact.LVUUID == "" {
 		// Interrupted: creating again finds the volume, finishes it and
 		// writes it down.
 		step, why := p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: b})
 		return LV{}, step, why
-	case lv.Size < b.Size:
+	}
+	if lv.Size < b.Size {
 		return LV{}, nil, refuseForGood(Other, "LV %s/%s has %d bytes, %d are needed", lv.VG, lv.Name, lv.Size, b.Size)
 	}
 	return lv, nil, nil
+}
+
+// tagged finds the volume that carries the tags of a reservation.
+func (p *planner) tagged(b Backing) (LV, bool) {
+	return p.in.Observed.lv(b.VGUUID, func(v LV) bool {
+		return v.Reservation == b.Reservation && v.Cluster == p.in.Desired.Cluster
+	})
+}
+
+// identify refuses a volume with our tags that is not the one we know.
+func (p *planner) identify(b Backing, lv LV, fact BackingFact) *Refusal {
+	known := cmp.Or(b.LVUUID, fact.LVUUID)
+	switch {
+	case lv.Name != b.LV:
+		return refuseForGood(Foreign, "LV %s/%s carries the tags of reservation %s, which belong to %s", lv.VG, lv.Name, b.Reservation, b.LV)
+	case known != "" && lv.UUID != known, fact.LVUUID != "" && lv.UUID != fact.LVUUID:
+		return refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has UUID %s, the replica's is %s: it was replaced", lv.VG, lv.Name, lv.UUID, known)
+	}
+	return nil
 }
 
 // group finds a volume group about which all is known, as it is now.
@@ -55,7 +75,7 @@ func (p *planner) group(name, uuid string) (VG, *Refusal) {
 // create says whether a volume that is not there may be made.
 func (p *planner) create(vg VG, b Backing) (Step, *Refusal) {
 	fact := p.in.Facts.Backings[b.Reservation]
-	if lost := first(b.LVUUID, fact.LVUUID); lost != "" {
+	if lost := cmp.Or(b.LVUUID, fact.LVUUID); lost != "" {
 		return nil, refuseForGood(Foreign, "LV %s/%s (UUID %s) is gone; it is not made again", b.VG, b.LV, lost)
 	}
 	if other, taken := p.in.Observed.lv(b.VGUUID, func(v LV) bool { return v.Name == b.LV }); taken {
@@ -74,8 +94,8 @@ func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
 		return ActivateLV{LV: lv}, nil
 	}
 	md, known := p.in.Observed.Metadata[lv.UUID]
-	if !known || md.Attached {
-		return nil, refuse(Other, "metadata of %s/%s could not be read", lv.VG, lv.Name)
+	if !known || md.Attached || md.Err != "" {
+		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))
 	}
 	fact := p.in.Facts.Backings[d.Backing.Reservation]
 	justMade := fact.LVUUID == lv.UUID && fact.VGUUID == lv.VGUUID
@@ -98,11 +118,4 @@ func (r Resource) slots() int {
 		return r.MaxPeers
 	}
 	return drbd.MaxPeers
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -160,40 +161,41 @@ func (r Resource) options() (drbd.Options, error) {
 
 // setOption understands the tuning options by their DRBD names and in DRBD's
 // units.
-func setOption(o *drbd.Options, name, value string) (err error) {
+func setOption(o *drbd.Options, name, value string) error {
+	t := &o.Tuning
 	const tenth = time.Second / 10
-	switch t := &o.Tuning; name {
-	case "timeout":
-		t.Timeout, err = units(value, tenth)
-	case "ping-timeout":
-		t.PingTimeout, err = units(value, tenth)
-	case "ping-int":
-		t.PingInterval, err = units(value, time.Second)
-	case "connect-int":
-		t.ConnectInterval, err = units(value, time.Second)
-	case "resync-rate":
-		t.ResyncRate, err = rate(value)
-	case "c-max-rate":
-		t.MaxResyncRate, err = rate(value)
-	case "c-min-rate":
-		t.MinResyncRate, err = rate(value)
-	case "c-plan-ahead":
-		if value != "0" {
-			err = fmt.Errorf("only 0 is possible: give resync-rate")
+	for _, d := range []struct {
+		name string
+		into *time.Duration
+		unit time.Duration
+	}{
+		{"timeout", &t.Timeout, tenth},
+		{"ping-timeout", &t.PingTimeout, tenth},
+		{"ping-int", &t.PingInterval, time.Second},
+		{"connect-int", &t.ConnectInterval, time.Second},
+	} {
+		if d.name == name {
+			n, err := strconv.ParseUint(value, 10, 16)
+			*d.into = time.Duration(n) * d.unit
+			return err
 		}
-	case "verify-alg":
+	}
+	rates := map[string]*int64{"resync-rate": &t.ResyncRate, "c-max-rate": &t.MaxResyncRate, "c-min-rate": &t.MinResyncRate}
+	if into, ok := rates[name]; ok {
+		n, err := rate(value)
+		*into = n
+		return err
+	}
+	switch {
+	case name == "c-plan-ahead" && value == "0": // goes with resync-rate
+	case name == "verify-alg":
 		o.VerifyAlg = value
-	case "cram-hmac-alg":
+	case name == "cram-hmac-alg":
 		o.HMACAlg = value
 	default:
-		err = fmt.Errorf("not known to this agent")
+		return errors.New("not possible with this agent")
 	}
-	return err
-}
-
-func units(value string, unit time.Duration) (time.Duration, error) {
-	n, err := strconv.ParseUint(value, 10, 16)
-	return time.Duration(n) * unit, err
+	return nil
 }
 
 // rate reads KiB per second, or with one of the suffixes K, M, G.
@@ -216,8 +218,8 @@ func rate(value string) (int64, error) {
 // DeviceUUID binds the disk of a device to its replica.
 func (r Resource) DeviceUUID(number int) drbd.UUID {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%d", r.ReplicaUID, number)
-	return drbd.UUID(h.Sum64() | 1) // never zero
+	_, _ = fmt.Fprintf(h, "%s/%d", r.ReplicaUID, number) // never fails
+	return drbd.UUID(h.Sum64() | 1)                      // never zero
 }
 
 // target names the resource to the tools, as its file stands or will stand.

@@ -71,6 +71,7 @@ type Metadata struct {
 	Device  drbd.UUID // what it was bound to; not known of an attached disk
 	// Attached: read from the kernel, not from the disk.
 	Attached bool
+	Err      string // why it could not be read; nothing else is known then
 }
 
 // Resource finds a resource that is up.

@@ -33,23 +33,20 @@ func (p *planner) operations(r Resource, want string, state *ReplicaState) *Refu
 // answers with the command, with how the operation ended, or with what it
 // waits for.
 func (p *planner) newUUID(op Operation, r Resource, want string) (step Step, waiting string) {
-	if op.NewUUID.Revision != r.Revision || !r.Member || p.file != want || p.in.Facts.Applied[r.Name] != want {
+	if op.NewUUID.Revision != r.Revision || !r.Member || !p.applied(r, want) {
 		return nil, fmt.Sprintf("the node runs another revision than %d", op.NewUUID.Revision)
 	}
 	if failed := p.grantFits(op, r); failed != "" {
 		return Finish{Result{ID: op.ID, Text: failed}}, ""
 	}
 	todo, why := p.unborn(r)
-	started := p.in.Facts.Operations[op.ID].Started
-	switch {
-	case why != "":
+	if why != "" {
 		return nil, why
-	case started && len(todo) == 0:
-		return Finish{Result{ID: op.ID, Succeeded: true, Interrupted: true, Text: "was interrupted; the devices have their first data generation"}}, ""
-	case !started && len(todo) < len(r.Devices):
-		return Finish{Result{ID: op.ID, Text: "not run: " + r.Name + " is not just created"}}, ""
 	}
-	if why := p.peersReady(op, r, todo); why != "" {
+	if result, over := p.outcome(op, r, todo); over {
+		return Finish{result}, ""
+	}
+	if why := p.peersReady(op, todo); why != "" {
 		return nil, why
 	}
 	s := NewCurrentUUID{Target: r.target(len(r.Peers) == 0), Operation: op.ID, Sync: drbd.FullInitialSync}
@@ -60,6 +57,18 @@ func (p *planner) newUUID(op Operation, r Resource, want string) (step Step, wai
 		s.Devices = append(s.Devices, d.Minor)
 	}
 	return s, ""
+}
+
+// outcome says how an operation ended that must not run, or not again.
+func (p *planner) outcome(op Operation, r Resource, todo []Device) (_ Result, over bool) {
+	started := p.in.Facts.Operations[op.ID].Started
+	switch {
+	case started && len(todo) == 0:
+		return Result{ID: op.ID, Succeeded: true, Interrupted: true, Text: "was interrupted; the devices have their first data generation"}, true
+	case !started && len(todo) < len(r.Devices):
+		return Result{ID: op.ID, Text: "not run: " + r.Name + " is not just created"}, true
+	}
+	return Result{}, false
 }
 
 // grantFits says why the grant can never be used on this replica.
@@ -116,7 +125,7 @@ func (p *planner) unborn(r Resource) (todo []Device, why string) {
 }
 
 // peersReady says which peer is not connected and Inconsistent.
-func (p *planner) peersReady(op Operation, r Resource, todo []Device) string {
+func (p *planner) peersReady(op Operation, todo []Device) string {
 	for _, id := range op.NewUUID.Peers {
 		ask := id
 		if p.in.Observed.DRBD.Is84() {

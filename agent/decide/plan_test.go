@@ -49,10 +49,14 @@ func TestPreconfigure(t *testing.T) {
 		{"after a crash within create-md: again, nothing was attached yet", empty(v9).created().with(func(w *world) {
 			w.Observed.Metadata[lvUUID] = decide.Metadata{Current: drbd.JustCreated}
 		}), "create metadata on vg0/rvol-db.0.0"},
-		{"metadata is there: file, up, links", empty(v9).formatted(),
-			"write file of rvol-db\nbring up rvol-db\nlink rvol/db to /dev/drbd10000\nlink drbd/by-res/rvol-db/0 to /dev/drbd10000"},
-		{"the volume is not active after a boot", empty(v9).formatted().with(func(w *world) { w.Observed.LVs[0].Active = false }),
-			"activate LV vg0/rvol-db.0.0"},
+		{
+			"metadata is there: file, up, links", empty(v9).formatted(),
+			"write file of rvol-db\nbring up rvol-db\nlink rvol/db to /dev/drbd10000\nlink drbd/by-res/rvol-db/0 to /dev/drbd10000",
+		},
+		{
+			"the volume is not active after a boot", empty(v9).formatted().with(func(w *world) { w.Observed.LVs[0].Active = false }),
+			"activate LV vg0/rvol-db.0.0",
+		},
 		{"up and alone on DRBD 9: nothing", empty(v9).up(), ""},
 		{"up and alone on DRBD 8.4: nothing", empty(v84).up(), ""},
 		{"only half up on DRBD 8.4: up again makes the device", empty(v84).up().with(func(w *world) {
@@ -66,10 +70,14 @@ func TestPreconfigure(t *testing.T) {
 			w.Observed.Metadata[lvUUID] = decide.Metadata{Current: drbd.JustCreated, Device: w.r().DeviceUUID(0)}
 		}), "attach disk of rvol-db/0\nadjust rvol-db"},
 		{"the order makes it a member", empty(v9).up().member(), "write file of rvol-db\nadjust rvol-db"},
-		{"after a restart nobody knows what the kernel runs", empty(v9).member().up().with(func(w *world) { delete(w.Facts.Applied, res) }),
-			"adjust rvol-db"},
-		{"a diskless replica needs no volume", empty(v9).with(func(w *world) { w.r().Type, w.r().Devices[0].Backing = decide.TieBreaker, nil }),
-			"write file of rvol-db\nbring up rvol-db\nlink rvol/db to /dev/drbd10000\nlink drbd/by-res/rvol-db/0 to /dev/drbd10000"},
+		{
+			"after a restart nobody knows what the kernel runs", empty(v9).member().up().with(func(w *world) { delete(w.Facts.Applied, res) }),
+			"adjust rvol-db",
+		},
+		{
+			"a diskless replica needs no volume", empty(v9).with(func(w *world) { w.r().Type, w.r().Devices[0].Backing = decide.TieBreaker, nil }),
+			"write file of rvol-db\nbring up rvol-db\nlink rvol/db to /dev/drbd10000\nlink drbd/by-res/rvol-db/0 to /dev/drbd10000",
+		},
 	})
 }
 
@@ -78,44 +86,76 @@ func TestRefusals(t *testing.T) {
 		{"a volume of that name without our tags", empty(v9).created().with(func(w *world) {
 			w.Observed.LVs[0].Reservation, w.Facts.Backings = "", nil
 		}), "refused for good (foreign): LV vg0/rvol-db.0.0 exists..."},
-		{"our tags with another cluster's", empty(v9).created().with(func(w *world) { w.Observed.LVs[0].Cluster, w.Facts.Backings = "c2", nil }),
-			"refused for good (foreign): LV vg0/rvol-db.0.0 exists..."},
-		{"our tags on another name", empty(v9).created().with(func(w *world) { w.Observed.LVs[0].Name = "copy" }),
-			"refused for good (foreign): LV vg0/copy carries the tags of reservation res-0..."},
-		{"the volume has another UUID than the order says", empty(v9).formatted().with(func(w *world) { w.r().Devices[0].Backing.LVUUID = "other" }),
-			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has UUID..."},
+		{
+			"our tags with another cluster's", empty(v9).created().with(func(w *world) { w.Observed.LVs[0].Cluster, w.Facts.Backings = "c2", nil }),
+			"refused for good (foreign): LV vg0/rvol-db.0.0 exists...",
+		},
+		{
+			"our tags on another name", empty(v9).created().with(func(w *world) { w.Observed.LVs[0].Name = "copy" }),
+			"refused for good (foreign): LV vg0/copy carries the tags of reservation res-0...",
+		},
+		{
+			"the volume has another UUID than the order says", empty(v9).formatted().with(func(w *world) { w.r().Devices[0].Backing.LVUUID = "other" }),
+			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has UUID...",
+		},
 		{"the volume has another UUID than the journal says", empty(v9).formatted().with(func(w *world) {
 			w.Facts.Backings["res-0"] = decide.BackingFact{VGUUID: vgUUID, LV: "rvol-db.0.0", LVUUID: "other", MetaMade: true}
 		}), "refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has UUID..."},
-		{"a volume that was known is gone: never made again", empty(v9).with(func(w *world) { w.r().Devices[0].Backing.LVUUID = lvUUID }),
-			"refused for good (foreign): LV vg0/rvol-db.0.0 (UUID " + lvUUID + ") is gone..."},
-		{"no metadata, and the journal did not make the volume", empty(v9).created().with(func(w *world) { w.Facts.Backings = nil }),
-			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata..."},
-		{"no metadata where it was made once", empty(v9).formatted().with(func(w *world) { w.Observed.Metadata[lvUUID] = decide.Metadata{None: true} }),
-			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata..."},
+		{
+			"a volume that was known is gone: never made again", empty(v9).with(func(w *world) { w.r().Devices[0].Backing.LVUUID = lvUUID }),
+			"refused for good (foreign): LV vg0/rvol-db.0.0 (UUID " + lvUUID + ") is gone...",
+		},
+		{
+			"no metadata, and the journal did not make the volume", empty(v9).created().with(func(w *world) { w.Facts.Backings = nil }),
+			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata...",
+		},
+		{
+			"no metadata where it was made once", empty(v9).formatted().with(func(w *world) { w.Observed.Metadata[lvUUID] = decide.Metadata{None: true} }),
+			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata...",
+		},
 		{"metadata of another replica", empty(v9).formatted().with(func(w *world) {
 			w.Observed.Metadata[lvUUID] = decide.Metadata{Current: 7, Device: 8}
 		}), "refused for good (foreign): ForeignDiskDetected: metadata on vg0/rvol-db.0.0 is bound to..."},
-		{"metadata that could not be read", empty(v9).formatted().with(func(w *world) { delete(w.Observed.Metadata, lvUUID) }),
-			"refused (other): metadata of vg0/rvol-db.0.0 could not be read"},
-		{"the group came back as another", empty(v9).with(func(w *world) { w.Observed.VGs[0].UUID = "other" }),
-			"refused (other): volume group vg0 (UUID " + vgUUID + ") is not there..."},
-		{"the group lacks a disk", empty(v9).with(func(w *world) { w.Observed.VGs[0].Partial = true }),
-			"refused (other): volume group vg0 lacks disks..."},
-		{"LVM could not be read", empty(v9).with(func(w *world) { w.Observed.LVMError = "garbage" }),
-			"refused (other): LVM is not completely known: garbage"},
-		{"the group could not be read", empty(v9).with(func(w *world) { w.Observed.VGs[0].Stale = "stuck" }),
-			"refused (other): volume group vg0 is not known as it is now: stuck"},
-		{"LVM is not installed", empty(v9).with(func(w *world) { w.Observed.NoLVM = "install lvm2" }),
-			"refused (no-tool): LVM cannot be used: install lvm2"},
-		{"DRBD is not installed", empty(v9).with(func(w *world) { w.Observed.NoDRBD = "install drbd-utils" }),
-			"refused (no-tool): DRBD cannot be used: install drbd-utils"},
-		{"DRBD could not be read", empty(v9).with(func(w *world) { w.Observed.DRBDError = "garbage" }),
-			"refused (other): DRBD is not completely known: garbage"},
-		{"the volume runs another DRBD", empty(v84).with(func(w *world) { w.r().DRBD = "9" }),
-			"refused (no-tool): volume db runs DRBD 9, this node has DRBD 8.4.11..."},
-		{"the resource is up for another replica", empty(v9).up().with(func(w *world) { w.r().ReplicaUID = "uid-1" }),
-			"refused (foreign): resource rvol-db is up for replica uid-0..."},
+		{
+			"metadata that could not be read", empty(v9).formatted().with(func(w *world) { delete(w.Observed.Metadata, lvUUID) }),
+			"refused (other): metadata of vg0/rvol-db.0.0 could not be read: not looked at",
+		},
+		{
+			"the group came back as another", empty(v9).with(func(w *world) { w.Observed.VGs[0].UUID = "other" }),
+			"refused (other): volume group vg0 (UUID " + vgUUID + ") is not there...",
+		},
+		{
+			"the group lacks a disk", empty(v9).with(func(w *world) { w.Observed.VGs[0].Partial = true }),
+			"refused (other): volume group vg0 lacks disks...",
+		},
+		{
+			"LVM could not be read", empty(v9).with(func(w *world) { w.Observed.LVMError = "garbage" }),
+			"refused (other): LVM is not completely known: garbage",
+		},
+		{
+			"the group could not be read", empty(v9).with(func(w *world) { w.Observed.VGs[0].Stale = "stuck" }),
+			"refused (other): volume group vg0 is not known as it is now: stuck",
+		},
+		{
+			"LVM is not installed", empty(v9).with(func(w *world) { w.Observed.NoLVM = "install lvm2" }),
+			"refused (no-tool): LVM cannot be used: install lvm2",
+		},
+		{
+			"DRBD is not installed", empty(v9).with(func(w *world) { w.Observed.NoDRBD = "install drbd-utils" }),
+			"refused (no-tool): DRBD cannot be used: install drbd-utils",
+		},
+		{
+			"DRBD could not be read", empty(v9).with(func(w *world) { w.Observed.DRBDError = "garbage" }),
+			"refused (other): DRBD is not completely known: garbage",
+		},
+		{
+			"the volume runs another DRBD", empty(v84).with(func(w *world) { w.r().DRBD = "9" }),
+			"refused (no-tool): volume db runs DRBD 9, this node has DRBD 8.4.11...",
+		},
+		{
+			"the resource is up for another replica", empty(v9).up().with(func(w *world) { w.r().ReplicaUID = "uid-1" }),
+			"refused (foreign): resource rvol-db is up for replica uid-0...",
+		},
 		{"the resource is up with another node-id and no file", empty(v9).up().with(func(w *world) {
 			w.kernel().NodeID = 5
 			delete(w.Observed.Files, res)
@@ -129,10 +169,14 @@ func TestRefusals(t *testing.T) {
 			w.Observed.Metadata[lvUUID] = decide.Metadata{Current: 7, Device: w.r().DeviceUUID(0)}
 		}), "refused (other): disk of rvol-db/0 was detached after an I/O error..."},
 		{"a name that is a path", empty(v9).with(func(w *world) { w.r().Volume = "../etc" }), "refused for good (refused): ..."},
-		{"an option that is not known", empty(v9).with(func(w *world) { w.r().Options = map[string]string{"fencing": "no"} }),
-			"refused for good (refused): make the file of rvol-db: option fencing..."},
-		{"an address that is none", empty(v9).with(func(w *world) { w.r().Addresses["default"] = "a; b" }),
-			"refused for good (refused): make the file of rvol-db: address of host a..."},
+		{
+			"an option that is not known", empty(v9).with(func(w *world) { w.r().Options = map[string]string{"fencing": "no"} }),
+			"refused for good (refused): make the file of rvol-db: option fencing...",
+		},
+		{
+			"an address that is none", empty(v9).with(func(w *world) { w.r().Addresses["default"] = "a; b" }),
+			"refused for good (refused): make the file of rvol-db: address of host a...",
+		},
 	})
 }
 
@@ -144,17 +188,25 @@ func TestRoles(t *testing.T) {
 		{"granted before it is formed", empty(v84).member().up().with(primary), ""},
 		{"granted, on a fenced node", empty(v84).formed().with(primary).with(func(w *world) { w.Desired.Fenced = true }), ""},
 		{"withdrawn", empty(v84).formed().with(isPrimary), "make rvol-db Secondary"},
-		{"withdrawn while it is open", empty(v9).formed().with(isPrimary).with(func(w *world) { w.kernel().Devices[0].Open = drbd.Yes }),
-			"refused (in-use): make rvol-db Secondary: /dev/drbd10000 of rvol-db is in use on this node..."},
+		{
+			"withdrawn while it is open", empty(v9).formed().with(isPrimary).with(func(w *world) { w.kernel().Devices[0].Open = drbd.Yes }),
+			"refused (in-use): make rvol-db Secondary: /dev/drbd10000 of rvol-db is in use on this node...",
+		},
 		{"fenced", empty(v84).formed().with(primary).with(isPrimary).with(func(w *world) { w.Desired.Fenced = true }), "make rvol-db Secondary"},
-		{"fenced and on hold", empty(v84).formed().with(primary).with(isPrimary).with(func(w *world) { w.Desired.Fenced, w.Desired.Hold = true, true }),
-			"make rvol-db Secondary"},
+		{
+			"fenced and on hold", empty(v84).formed().with(primary).with(isPrimary).with(func(w *world) { w.Desired.Fenced, w.Desired.Hold = true, true }),
+			"make rvol-db Secondary",
+		},
 		{"on hold, withdrawn", empty(v84).formed().with(isPrimary).with(func(w *world) { w.Desired.Hold = true }), ""},
 		{"without a coordinator, withdrawn", empty(v84).formed().with(isPrimary).with(func(w *world) { w.Facts.Confirmed = false }), ""},
-		{"without a coordinator on DRBD 8.4", empty(v84).formed().with(primary).with(func(w *world) { w.Facts.Confirmed = false }),
-			"waiting for a coordinator before rvol-db becomes Primary"},
-		{"without a coordinator on DRBD 9 with quorum", empty(v9).formed().with(primary).with(func(w *world) { w.Facts.Confirmed = false }),
-			"make rvol-db Primary"},
+		{
+			"without a coordinator on DRBD 8.4", empty(v84).formed().with(primary).with(func(w *world) { w.Facts.Confirmed = false }),
+			"waiting for a coordinator before rvol-db becomes Primary",
+		},
+		{
+			"without a coordinator on DRBD 9 with quorum", empty(v9).formed().with(primary).with(func(w *world) { w.Facts.Confirmed = false }),
+			"make rvol-db Primary",
+		},
 		{"without a coordinator on DRBD 9 without quorum", empty(v9).formed().with(primary).with(func(w *world) {
 			w.r().Quorum, w.Facts.Confirmed = 0, false
 			w.settle()
@@ -166,8 +218,10 @@ func TestRoles(t *testing.T) {
 		{"the first sync is starting on DRBD 8.4", empty(v84).formed().with(isPrimary).with(func(w *world) {
 			w.kernel().Peers[0].Devices[0].Repl = drbd.WFBitMapS
 		}), "waiting for the first sync of rvol-db to start"},
-		{"stopped", empty(v9).formed().with(func(w *world) { w.r().Down = true }),
-			"take down rvol-db\nunlink drbd/by-res/rvol-db/0\nunlink rvol/db"},
+		{
+			"stopped", empty(v9).formed().with(func(w *world) { w.r().Down = true }),
+			"take down rvol-db\nunlink drbd/by-res/rvol-db/0\nunlink rvol/db",
+		},
 		{"stopped while Primary", empty(v9).formed().with(primary).with(isPrimary).with(func(w *world) { w.r().Down = true }), "make rvol-db Secondary"},
 		{"stopped, on hold", empty(v9).formed().with(func(w *world) { w.r().Down, w.Desired.Hold = true, true }), ""},
 	})
@@ -192,24 +246,38 @@ func TestWithoutACoordinatorWhatThereIsComesUp(t *testing.T) {
 func TestRelease(t *testing.T) {
 	check(t, []planCase{
 		{"it is up: down first", empty(v9).formed().releasing(), "take down rvol-db\nunlink drbd/by-res/rvol-db/0\nunlink rvol/db"},
-		{"it is open", empty(v9).formed().releasing().with(func(w *world) { w.kernel().Devices[0].Open = drbd.Yes }),
-			"refused (in-use): release res-0: /dev/drbd10000 of rvol-db is in use on this node..."},
+		{
+			"it is open", empty(v9).formed().releasing().with(func(w *world) { w.kernel().Devices[0].Open = drbd.Yes }),
+			"refused (in-use): release res-0: /dev/drbd10000 of rvol-db is in use on this node...",
+		},
 		{"it is down: metadata, then the volume", empty(v9).formatted().releasing(), "wipe metadata of vg0/rvol-db.0.0\nremove LV vg0/rvol-db.0.0"},
 		{"it never had metadata", empty(v9).created().releasing(), "remove LV vg0/rvol-db.0.0"},
-		{"somebody else has the volume open", empty(v9).formatted().releasing().with(func(w *world) { w.Observed.LVs[0].Open = true }),
-			"refused (in-use): LV vg0/rvol-db.0.0 is held open by something that is not rvol-db..."},
-		{"the volume is gone, its file is not", empty(v9).formed().down().releasing().with(func(w *world) { w.Observed.LVs = nil }),
-			"unlink drbd/by-res/rvol-db/0\nunlink rvol/db\nremove file of rvol-db"},
+		{
+			"somebody else has the volume open", empty(v9).formatted().releasing().with(func(w *world) { w.Observed.LVs[0].Open = true }),
+			"refused (in-use): LV vg0/rvol-db.0.0 is held open by something that is not rvol-db...",
+		},
+		{
+			"the volume is gone, its file is not", empty(v9).formed().down().releasing().with(func(w *world) { w.Observed.LVs = nil }),
+			"unlink drbd/by-res/rvol-db/0\nunlink rvol/db\nremove file of rvol-db",
+		},
 		{"all is gone", empty(v9).releasing(), "released res-0"},
 		{"all is gone, as the replica's record is", empty(v9).releasing().with(func(w *world) { w.Desired.Releases[0].ReplicaUID = "" }), "released res-0"},
-		{"the group is not there: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.VGs = nil }),
-			"refused (other): volume group vg0 (UUID " + vgUUID + ") is not there..."},
-		{"LVM could not be read: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.LVMError = "garbage" }),
-			"refused (other): LVM is not completely known: garbage"},
-		{"the group could not be read: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.VGs[0].Stale = "stuck" }),
-			"refused (other): volume group vg0 is not known as it is now: stuck"},
-		{"DRBD could not be read: it may be up", empty(v9).formatted().releasing().with(func(w *world) { w.Observed.DRBDError = "garbage" }),
-			"refused (other): DRBD is not completely known: garbage"},
+		{
+			"the group is not there: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.VGs = nil }),
+			"refused (other): volume group vg0 (UUID " + vgUUID + ") is not there...",
+		},
+		{
+			"LVM could not be read: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.LVMError = "garbage" }),
+			"refused (other): LVM is not completely known: garbage",
+		},
+		{
+			"the group could not be read: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.VGs[0].Stale = "stuck" }),
+			"refused (other): volume group vg0 is not known as it is now: stuck",
+		},
+		{
+			"DRBD could not be read: it may be up", empty(v9).formatted().releasing().with(func(w *world) { w.Observed.DRBDError = "garbage" }),
+			"refused (other): DRBD is not completely known: garbage",
+		},
 		{"DRBD's tools are missing: it may be up", empty(v9).formatted().releasing().with(func(w *world) {
 			w.Observed.DRBD, w.Observed.NoDRBD = drbd.Version{}, "install drbd-utils"
 		}), "refused (no-tool): DRBD cannot be used: install drbd-utils"},
@@ -219,10 +287,14 @@ func TestRelease(t *testing.T) {
 		{"a volume of that name without our tags is not ours", empty(v9).created().releasing().with(func(w *world) {
 			w.Observed.LVs[0].Reservation, w.Observed.LVs[0].UUID = "", "other"
 		}), "released res-0"},
-		{"the volume has lost its tags", empty(v9).created().releasing().with(func(w *world) { w.Observed.LVs[0].Reservation = "" }),
-			"refused for good (foreign): LV vg0/rvol-db.0.0 (UUID " + lvUUID + ") lacks the tags..."},
-		{"our tags are on a volume with another UUID", empty(v9).created().releasing().with(func(w *world) { w.Observed.LVs[0].UUID = "other" }),
-			"refused for good (foreign): LV vg0/rvol-db.0.0 has UUID other..."},
+		{
+			"the volume has lost its tags", empty(v9).created().releasing().with(func(w *world) { w.Observed.LVs[0].Reservation = "" }),
+			"refused for good (foreign): LV vg0/rvol-db.0.0 (UUID " + lvUUID + ") lacks the tags...",
+		},
+		{
+			"our tags are on a volume with another UUID", empty(v9).created().releasing().with(func(w *world) { w.Observed.LVs[0].UUID = "other" }),
+			"refused for good (foreign): LV vg0/rvol-db.0.0 has UUID other...",
+		},
 		{"its UUID was never reported: the tags and the journal decide", empty(v9).created().releasing().with(func(w *world) {
 			w.Desired.Releases[0].LVUUID = ""
 		}), "remove LV vg0/rvol-db.0.0"},
@@ -259,19 +331,31 @@ func TestFirstDataGeneration(t *testing.T) {
 			w.Facts.Operations["op"] = decide.OperationFact{Started: true, Result: &decide.Result{ID: "op"}}
 		}), ""},
 		{"the device holds data and nothing was begun", empty(v9).granted().with(born), "finish operation op"},
-		{"the peer is not connected", empty(v9).granted().with(func(w *world) { w.kernel().Peers[0].Conn = drbd.Connecting }),
-			"operation op waits: peer 1 is not connected"},
+		{
+			"the peer is not connected", empty(v9).granted().with(func(w *world) { w.kernel().Peers[0].Conn = drbd.Connecting }),
+			"operation op waits: peer 1 is not connected",
+		},
 		{"the peer is gone on DRBD 8.4", empty(v84).granted().with(func(w *world) { w.kernel().Peers = nil }), "operation op waits: peer 1 is not connected"},
-		{"the peer holds data", empty(v9).granted().with(func(w *world) { w.kernel().Peers[0].Devices[0].Disk = drbd.UpToDate }),
-			"operation op waits: device 0 of peer 1 is UpToDate Established, want Inconsistent Established"},
-		{"the own disk is gone", empty(v9).granted().with(func(w *world) { w.kernel().Devices[0].Disk = drbd.Diskless }),
-			"refused (other): metadata of vg0/rvol-db.0.0 could not be read"},
-		{"the generation could not be read", empty(v9).granted().with(func(w *world) { delete(w.Observed.Metadata, lvUUID) }),
-			"operation op waits: the data generation of device 0 could not be read"},
-		{"the own disk is Outdated", empty(v9).granted().with(func(w *world) { w.kernel().Devices[0].Disk = drbd.Outdated }),
-			"operation op waits: device 0 is Outdated, want Inconsistent"},
-		{"the node runs another revision", empty(v9).granted().with(func(w *world) { w.r().Revision = 3 }),
-			"operation op waits: the node runs another revision than 2"},
+		{
+			"the peer holds data", empty(v9).granted().with(func(w *world) { w.kernel().Peers[0].Devices[0].Disk = drbd.UpToDate }),
+			"operation op waits: device 0 of peer 1 is UpToDate Established, want Inconsistent Established",
+		},
+		{
+			"the own disk is gone", empty(v9).granted().with(func(w *world) { w.kernel().Devices[0].Disk = drbd.Diskless }),
+			"refused (other): metadata of vg0/rvol-db.0.0 could not be read: not looked at",
+		},
+		{
+			"the generation could not be read", empty(v9).granted().with(func(w *world) { delete(w.Observed.Metadata, lvUUID) }),
+			"operation op waits: the data generation of device 0 could not be read",
+		},
+		{
+			"the own disk is Outdated", empty(v9).granted().with(func(w *world) { w.kernel().Devices[0].Disk = drbd.Outdated }),
+			"operation op waits: device 0 is Outdated, want Inconsistent",
+		},
+		{
+			"the node runs another revision", empty(v9).granted().with(func(w *world) { w.r().Revision = 3 }),
+			"operation op waits: the node runs another revision than 2",
+		},
 		{"the grant is for another volume", empty(v9).granted().with(func(w *world) { w.Desired.Operations[0].NewUUID.LVUUIDs[0] = "other" }), "finish operation op"},
 		{"the grant knows other peers", empty(v9).granted().with(func(w *world) { w.Desired.Operations[0].NewUUID.Peers = nil }), "finish operation op"},
 		{"the metadata was not made here", empty(v9).granted().with(func(w *world) {
@@ -312,8 +396,10 @@ func TestVolumeGroupsAreMadeOnce(t *testing.T) {
 	for _, c := range []planCase{
 		{"nothing is there", order(empty(v9)), "create volume group vg1 on /dev/sdb (operation op)"},
 		{"somebody made one of that name", order(empty(v9)).with(there), "finish operation op"},
-		{"it was begun and half done", order(empty(v9)).with(started).with(there).with(func(w *world) { w.Observed.VGs[1].ThinPools = nil }),
-			"create volume group vg1 on /dev/sdb (operation op)"},
+		{
+			"it was begun and half done", order(empty(v9)).with(started).with(there).with(func(w *world) { w.Observed.VGs[1].ThinPools = nil }),
+			"create volume group vg1 on /dev/sdb (operation op)",
+		},
 		{"it was begun and happened", order(empty(v9)).with(started).with(there), "finish operation op"},
 		{"LVM could not be read", order(empty(v9)).with(func(w *world) { w.Observed.LVMError = "garbage" }), ""},
 		{"on hold", order(empty(v9)).with(func(w *world) { w.Desired.Hold = true }), ""},

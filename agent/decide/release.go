@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 
@@ -48,24 +49,37 @@ func (p *planner) release(rel Release) (holds bool, why *Refusal) {
 	if why != nil {
 		return p.belongs(rel, lv), why
 	}
-	if p.isUp && p.belongs(rel, lv) {
+	switch {
+	case p.isUp && p.belongs(rel, lv):
 		if why := p.heldOpen("release " + rel.Reservation); why != nil {
 			return true, why
 		}
 		p.add(Down{Resource: p.key})
 		p.unlinkAll(rel.Volume)
 		return true, nil
-	}
-	if !gone {
-		if lv.Open {
-			return true, refuse(InUse, "LV %s/%s is held open by something that is not %s: find it with `dmsetup ls --tree` and `lsof`", lv.VG, lv.Name, p.key)
-		}
-		if md, ok := p.in.Observed.Metadata[lv.UUID]; ok && !md.None && lv.Active {
-			p.add(WipeMetadata{LV: lv, Minor: spareMinor(lv)})
-		}
-		p.add(RemoveLV{Cluster: p.in.Desired.Cluster, Reservation: rel.Reservation, LV: lv})
+	case !gone:
+		return true, p.remove(rel, lv)
+	case p.tidy(rel):
 		return true, nil
 	}
+	p.plan.Released = append(p.plan.Released, rel.Reservation)
+	return false, nil
+}
+
+// remove destroys a volume that DRBD does not hold.
+func (p *planner) remove(rel Release, lv LV) *Refusal {
+	if lv.Open {
+		return refuse(InUse, "LV %s/%s is held open by something that is not %s: find it with `dmsetup ls --tree` and `lsof`", lv.VG, lv.Name, p.key)
+	}
+	if md, ok := p.in.Observed.Metadata[lv.UUID]; ok && !md.None && md.Err == "" && lv.Active {
+		p.add(WipeMetadata{LV: lv, Minor: spareMinor(lv)})
+	}
+	p.add(RemoveLV{Cluster: p.in.Desired.Cluster, Reservation: rel.Reservation, LV: lv})
+	return nil
+}
+
+// tidy removes what is left beside the volume. False: nothing is.
+func (p *planner) tidy(rel Release) bool {
 	before := len(p.plan.Steps)
 	if _, wanted := p.in.Desired.Resource(p.key); !wanted {
 		p.unlinkAll(rel.Volume)
@@ -73,11 +87,7 @@ func (p *planner) release(rel Release) (holds bool, why *Refusal) {
 	if p.hasFile && p.fileOf(rel) {
 		p.add(RemoveFile{Resource: p.key})
 	}
-	if len(p.plan.Steps) > before {
-		return true, nil
-	}
-	p.plan.Released = append(p.plan.Released, rel.Reservation)
-	return false, nil
+	return len(p.plan.Steps) > before
 }
 
 // neverLoaded: the tools are there and the module is not, so nothing is up.
@@ -94,7 +104,7 @@ func (p *planner) released(rel Release) (lv LV, gone bool, why *Refusal) {
 	if _, why := p.group(rel.VG, rel.VGUUID); why != nil {
 		return LV{}, false, why
 	}
-	uuid := first(rel.LVUUID, p.in.Facts.Backings[rel.Reservation].LVUUID)
+	uuid := cmp.Or(rel.LVUUID, p.in.Facts.Backings[rel.Reservation].LVUUID)
 	lv, found := p.in.Observed.lv(rel.VGUUID, func(v LV) bool {
 		return v.Reservation == rel.Reservation && v.Cluster == p.in.Desired.Cluster || uuid != "" && v.UUID == uuid
 	})

@@ -189,24 +189,38 @@ func (p *planner) bringUp(r Resource, want string) {
 
 // adjust makes the kernel agree with the order. True: it does not yet.
 func (p *planner) adjust(r Resource, want string) bool {
-	if p.passive || p.file == want && p.in.Facts.Applied[r.Name] == want {
+	if p.passive || p.applied(r, want) {
 		return false
 	}
 	t := r.target(len(r.Peers) == 0 || !r.Member)
 	if p.file != want {
 		p.add(WriteFile{Target: t, Text: want})
 	}
+	if p.in.Observed.DRBD.Is84() && t.Alone && !p.hasDevices(r) {
+		p.add(Up{t}) // adjust does not make devices there
+		return true
+	}
 	for _, d := range r.Devices {
-		_, there := p.up.Device(d.Number)
-		switch {
-		case !there && p.in.Observed.DRBD.Is84() && t.Alone:
-			p.add(Up{t}) // adjust does not make devices there
-			return true
-		case there && d.Backing != nil && !p.attached(d):
+		if _, there := p.up.Device(d.Number); there && d.Backing != nil && !p.attached(d) {
 			p.add(Attach{Target: t, Number: d.Number})
 		}
 	}
 	p.add(Adjust{Target: t, Allow: r.allowed(p.up)})
+	return true
+}
+
+// applied says that file and kernel are what the order wants.
+func (p *planner) applied(r Resource, want string) bool {
+	return p.file == want && p.in.Facts.Applied[r.Name] == want
+}
+
+// hasDevices says that the kernel has all devices, attached or not.
+func (p *planner) hasDevices(r Resource) bool {
+	for _, d := range r.Devices {
+		if _, there := p.up.Device(d.Number); !there {
+			return false
+		}
+	}
 	return true
 }
 
@@ -244,30 +258,33 @@ func (p *planner) mayPromote(r Resource) string {
 
 // report fills in what is reached.
 func (p *planner) report(r Resource, want string, state *ReplicaState) {
-	applied := p.isUp && want != "" && p.file == want && p.in.Facts.Applied[r.Name] == want
+	runs := p.isUp && want != "" && p.applied(r, want)
 	attached, fresh := true, r.Type == Diskful && p.isUp
 	for _, d := range r.Devices {
 		if d.Backing == nil {
 			continue
 		}
+		b, never := p.reportBacking(d)
 		attached = attached && p.attached(d)
-		b := BackingState{Number: d.Number, Reservation: d.Backing.Reservation}
-		lv, found := p.in.Observed.lv(d.Backing.VGUUID, func(v LV) bool {
-			return v.Reservation == d.Backing.Reservation && v.Cluster == p.in.Desired.Cluster
-		})
-		if found && !lv.Unfinished {
-			b.LVUUID, b.LVSize = lv.UUID, lv.Size
-		}
-		dev, _ := p.up.Device(d.Number)
-		b.Usable = dev.Size
-		fresh = fresh && p.justCreated(d, lv, dev)
+		fresh = fresh && never
 		state.Backing = append(state.Backing, b)
 	}
 	state.JustCreated = fresh
-	state.Preconfigured = !r.Member && applied && attached
-	if r.Member && (applied || r.Down && !p.isUp) {
+	state.Preconfigured = !r.Member && runs && attached
+	if stopped := r.Down && !p.isUp; r.Member && (runs || stopped) {
 		state.AppliedRevision = r.Revision
 	}
+}
+
+// reportBacking tells what a device stands on, and whether it never held data.
+func (p *planner) reportBacking(d Device) (b BackingState, fresh bool) {
+	lv, _ := p.tagged(*d.Backing)
+	dev, _ := p.up.Device(d.Number)
+	b = BackingState{Number: d.Number, Reservation: d.Backing.Reservation, Usable: dev.Size}
+	if !lv.Unfinished {
+		b.LVUUID, b.LVSize = lv.UUID, lv.Size
+	}
+	return b, p.justCreated(d, lv, dev)
 }
 
 // justCreated says that the device has never held data: this agent made its
@@ -279,7 +296,7 @@ func (p *planner) justCreated(d Device, lv LV, dev drbd.Device) bool {
 	}
 	// Without a peer nobody can be asked while it is attached.
 	md, known := p.in.Observed.Metadata[lv.UUID]
-	return !known || md.Current == drbd.JustCreated
+	return !known || md.Err != "" || md.Current == drbd.JustCreated
 }
 
 // link makes the symlinks that are missing.

@@ -158,7 +158,9 @@ func TestOneGroupThatCannotBeReadLeavesTheOthersKnown(t *testing.T) {
 		go func() {
 			ended <- e.locks.Change(t.Context(), "vg0", func() error { return lvm.New(e.LVM.Run).VGActivate(t.Context(), "vg0") })
 		}()
-		<-ended // it does not hang: another verb
+		if err := <-ended; err != nil { // it does not hang: another verb
+			t.Fatal(err)
+		}
 		go func() {
 			ended <- e.locks.Change(t.Context(), "vg0", func() error {
 				if err := lvm.New(e.LVM.Run).LVCreate(t.Context(), lvm.LVSpec{VG: "vg0", Name: "x", Size: 4 << 20}); err != nil {
@@ -239,17 +241,19 @@ func TestABrokenStreamIsFollowedAgainAndWhatWasKnownIsKept(t *testing.T) {
 
 func TestAModuleThatIsLoadedLateIsFound(t *testing.T) {
 	open(t, func(t *testing.T, e *eyes) {
-		e.DRBD.SetVersion(drbd.Version{Tools: drbdtest.V9.Tools})
+		load := e.DRBD.Inject(drbdtest.Fault{Match: "--version", Garble: func([]byte) []byte {
+			return []byte("DRBD_KERNEL_VERSION_CODE=0x000000\nDRBDADM_VERSION_CODE=0x091600\n")
+		}})
 		e.DRBD.EndStreams()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if v := e.drbd.View(); v.Missing == "" {
 			t.Errorf("without the module: %+v", v)
 		}
-		e.DRBD.SetVersion(drbdtest.V84)
+		load()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if v := e.drbd.View(); v.Missing != "" || !v.Version.Is84() || v.Err != "" {
+		if v := e.drbd.View(); v.Missing != "" || v.Version != drbdtest.V9 || v.Err != "" {
 			t.Errorf("with it: %+v", v)
 		}
 	})

@@ -30,6 +30,8 @@ type conversation struct {
 	sent     *agentv1.Report      // newest section of each kind
 	results  map[string]time.Time // when sent
 	full     bool                 // a full report is due
+	ready    <-chan struct{}      // closed when there is something to report; nil then
+	soon     <-chan time.Time     // when the next report goes out; nil: none is due
 }
 
 // converse sends reports, results and heartbeats, and takes orders.
@@ -44,36 +46,45 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 	defer func() { cancel(nil); <-ended }()
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	ready, soon := s.Ready, (<-chan time.Time)(nil)
+	c.ready = s.Ready
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case m := <-in:
-			var report bool
-			if report, err = c.take(ctx, m); report && soon == nil && ready == nil {
-				soon = time.After(debounce)
-			}
-		case <-ready:
-			ready, soon = nil, time.After(0)
+			err = c.take(ctx, m)
+		case <-c.ready:
+			c.ready = nil
+			c.speak()
 		case <-s.changed:
-			if soon == nil && ready == nil {
-				soon = time.After(debounce)
-			}
-		case <-soon:
-			soon = nil
+			c.speak()
+		case <-c.soon:
+			c.soon = nil
 			err = c.report(ctx, cancel)
 		case <-tick.C:
-			err = c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
-			if err == nil {
-				err = c.sendResults(cancel)
-			}
+			err = c.beat(cancel)
 		}
 		if err != nil {
 			return causeOf(ctx, err)
 		}
 	}
+}
+
+// speak lets a report follow soon, unless the first observation is not there
+// yet.
+func (c *conversation) speak() {
+	if c.ready == nil && c.soon == nil {
+		c.soon = time.After(debounce)
+	}
+}
+
+func (c *conversation) beat(cancel context.CancelCauseFunc) error {
+	err := c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
+	if err != nil {
+		return err
+	}
+	return c.sendResults(cancel)
 }
 
 // receive hands messages over until the stream breaks.
@@ -91,23 +102,25 @@ func (c *conversation) receive(ctx context.Context, in chan<- *agentv1.ToAgent) 
 	}
 }
 
-// take acts on one message. report: something is to be said.
-func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) (report bool, err error) {
+// take acts on one message. One of an unknown kind is from a younger
+// coordinator and is passed over.
+func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) error {
 	switch m := m.Message.(type) {
 	case *agentv1.ToAgent_Desired:
-		return true, c.order(ctx, m.Desired)
+		c.speak()
+		return c.order(ctx, m.Desired)
 	case *agentv1.ToAgent_ReportRequest:
 		c.full = true
-		return true, nil
+		c.speak()
 	case *agentv1.ToAgent_ResultAck:
-		return false, c.Acked(m.ResultAck.Id)
+		return c.Acked(m.ResultAck.Id)
 	case *agentv1.ToAgent_NotLeader:
 		c.learn(m.NotLeader)
-		return false, &notLeader{m.NotLeader.Leader}
+		return &notLeader{m.NotLeader.Leader}
 	case *agentv1.ToAgent_Welcome:
-		return false, fmt.Errorf("%w: second welcome", errProtocol)
+		return fmt.Errorf("%w: second welcome", errProtocol)
 	}
-	return false, nil // from a younger coordinator
+	return nil
 }
 
 // order puts an order in force. One that is refused changes nothing: what was

@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -160,6 +159,19 @@ func start(t *testing.T, known []string, coordinators ...*coordinator) *agent {
 	t.Helper()
 	a := &agent{ready: make(chan struct{}), known: known}
 	close(a.ready)
+	a.run(t, coordinators...)
+	return a
+}
+
+// startBlind runs a session of an agent that never observed anything.
+func startBlind(t *testing.T, known []string, coordinators ...*coordinator) {
+	t.Helper()
+	a := &agent{ready: make(chan struct{}), known: known}
+	a.run(t, coordinators...)
+}
+
+func (a *agent) run(t *testing.T, coordinators ...*coordinator) {
+	t.Helper()
 	byName := map[string]*coordinator{}
 	var ends sync.WaitGroup
 	for _, c := range coordinators {
@@ -167,7 +179,7 @@ func start(t *testing.T, known []string, coordinators ...*coordinator) *agent {
 		ends.Go(func() { _ = c.server.Serve(c.listener) })
 	}
 	a.session = session.New(session.Config{
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 		Dial: func(_ context.Context, addr string) (grpc.ClientConnInterface, error) {
 			c, ok := byName[addr]
 			if !ok {
@@ -212,5 +224,4 @@ func start(t *testing.T, known []string, coordinators ...*coordinator) *agent {
 		ends.Wait()
 	})
 	synctest.Wait()
-	return a
 }

@@ -85,9 +85,6 @@ func (s *Session) Run(ctx context.Context) error {
 	for {
 		began := time.Now()
 		err := s.round(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if fatal, ok := errors.AsType[*FatalError](err); ok {
 			return fatal.Err
 		}
@@ -96,7 +93,9 @@ func (s *Session) Run(ctx context.Context) error {
 		}
 		s.setState("no coordinator: %v", err)
 		wait := pause/2 + rand.N(pause)
-		s.Log.WarnContext(ctx, "no session with the leader", "err", err, "again", wait)
+		if ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "no session with the leader", "err", err, "again", wait)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -128,8 +127,7 @@ func (s *Session) round(ctx context.Context) error {
 			return err
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
-		var elsewhere *notLeader
-		if !errors.As(err, &elsewhere) {
+		if _, elsewhere := errors.AsType[*notLeader](err); !elsewhere {
 			s.lead("") // whoever led does not answer
 		}
 	}

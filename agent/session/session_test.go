@@ -59,10 +59,7 @@ func TestTheFirstReportIsFullAndLaterOnesHoldWhatChanged(t *testing.T) {
 func TestNothingIsReportedBeforeTheFirstObservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCoordinator("a", "a")
-		a := start(t, []string{"other"}, c)
-		a.ready = nil
-		a.session.Ready = make(chan struct{}) // never
-		a.known = []string{"a"}
+		startBlind(t, []string{"a"}, c)
 		time.Sleep(time.Minute)
 		beats := 0
 		for _, m := range c.take() {

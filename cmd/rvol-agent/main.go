@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -61,14 +60,15 @@ func run(ctx context.Context, args []string) int {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &misuse{}):
-		report(os.Stderr, err)
+		report(err)
 		return misused
 	}
-	report(os.Stderr, err)
+	report(err)
 	return failed
 }
 
-func report(w io.Writer, err error) { fmt.Fprintln(w, "rvol-agent:", err) }
+// report tells the caller; there is nobody to tell when that fails.
+func report(err error) { _, _ = fmt.Fprintln(os.Stderr, "rvol-agent:", err) }
 
 // misuse is an error in how the program was called.
 type misuse struct{ error }
