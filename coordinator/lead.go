@@ -68,7 +68,7 @@ func (m *member) decide(ctx context.Context) (stop func()) {
 func (m *member) controllers() []control.Controller {
 	return []control.Controller{
 		control.Node{NotReadyAfter: m.NotReadyAfter, Interval: m.Heartbeat},
-		control.Capacity{}, control.Pool{}, control.Class{}, control.NewScheduling(),
+		control.Capacity{}, control.Pool{}, control.Class{}, control.Rollout{}, control.NewScheduling(),
 		control.Volume{}, control.Attachment{}, control.Release{},
 	}
 }

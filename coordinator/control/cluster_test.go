@@ -87,7 +87,7 @@ func newCluster(t *testing.T, ctx context.Context, n int, extents int64) *cluste
 	}
 	log := slog.New(slog.DiscardHandler)
 	go Run(ctx, Sources{Store: c.store, Inventory: c.inv, Proposer: c, Log: log},
-		Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Volume{}, NewScheduling(), Attachment{}, Release{})
+		Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Rollout{}, Volume{}, NewScheduling(), Attachment{}, Release{})
 	for name := range c.nodes {
 		go c.live(ctx, name)
 	}

@@ -157,6 +157,9 @@ func configurationReady(vol *model.Volume, vs *model.VolumeStatus, class *model.
 		if rollout.Leaves(class.Rollout) {
 			c.Message += "; the rollout is " + class.Rollout + ": it keeps what it runs"
 		}
+	case vs.ConfiguringRevision != 0:
+		c.Reason = "ConfigurationRolloutInProgress"
+		c.Message = fmt.Sprintf("not every member has said that it runs revision %d, the first with the new configuration", vs.ConfiguringRevision)
 	default:
 		c.Status, c.Reason = model.True, "Ready"
 	}

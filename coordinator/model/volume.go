@@ -52,6 +52,7 @@ type VolumeStatus struct {
 	Configuration           *Configuration             `json:"configuration,omitempty"`
 	ConfigurationGeneration int64                      `json:"configuration_generation,omitempty"` // the class generation it runs
 	ConfigurationObserved   int64                      `json:"configuration_observed,omitempty"`   // the class generation it has seen
+	ConfiguringRevision     int64                      `json:"configuring_revision,omitempty"`     // mesh revision at which its members render a new configuration; 0: all have
 	DRBD                    string                     `json:"drbd,omitempty"`                     // "8.4" or "9": what all its replicas run
 	NextID                  int                        `json:"next_id"`                            // ids are handed out least recently used
 	Datamesh                Datamesh                   `json:"datamesh"`

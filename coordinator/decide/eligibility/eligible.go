@@ -12,6 +12,7 @@ import (
 const (
 	PoolReady                  = "Ready"
 	PoolLVMVolumeGroupNotFound = "LVMVolumeGroupNotFound"
+	PoolInvalidLVMVolumeGroup  = "InvalidLVMVolumeGroup" // it is there, without what the pool wants of it
 	PoolInvalidLabelSelector   = "InvalidNodeLabelSelector"
 )
 
@@ -70,27 +71,49 @@ func invalid(p Pool, nodes []Node) (reason, message string) {
 			return PoolInvalidLabelSelector, err.Error()
 		}
 	}
-	var missing []string
+	var missing, lacking []string
 	for _, vg := range p.VGs {
-		if !slices.ContainsFunc(nodes, func(n Node) bool { return p.offers(n, vg) }) {
+		there, usable := p.offers(nodes, vg)
+		switch {
+		case !there:
 			missing = append(missing, vg)
+		case !usable:
+			lacking = append(lacking, vg)
 		}
 	}
 	switch {
-	case len(missing) == 0:
+	case len(missing) > 0:
+		return PoolLVMVolumeGroupNotFound, "no node offers a volume group named " + strings.Join(missing, ", ")
+	case len(lacking) == 0:
 		return "", ""
-	case p.ThinPool != "":
-		return PoolLVMVolumeGroupNotFound,
-			fmt.Sprintf("no node offers a thin pool %q in a volume group named %s", p.ThinPool, strings.Join(missing, ", "))
 	}
-	return PoolLVMVolumeGroupNotFound, "no node offers a volume group named " + strings.Join(missing, ", ")
+	return PoolInvalidLVMVolumeGroup,
+		fmt.Sprintf("volume group %s is offered, but on no node with %s", strings.Join(lacking, ", "), p.wants())
 }
 
-func (p Pool) offers(n Node, vg string) bool {
-	return slices.ContainsFunc(n.LVGs, func(l LVG) bool {
-		_, ok := p.place(l)
-		return ok && l.VG == vg
-	})
+// wants is what the pool needs of a volume group.
+func (p Pool) wants() string {
+	s := "thick volumes"
+	if p.ThinPool != "" {
+		s = fmt.Sprintf("thin pool %q", p.ThinPool)
+	}
+	if len(p.Selector) > 0 {
+		s += " and labels " + p.Selector.String()
+	}
+	return s
+}
+
+// offers says whether any node offers a volume group of that name, and whether any that the pool can use.
+func (p Pool) offers(nodes []Node, vg string) (there, usable bool) {
+	for _, n := range nodes {
+		for _, l := range n.LVGs {
+			if l.VG == vg {
+				_, fits := p.place(l)
+				there, usable = true, usable || fits
+			}
+		}
+	}
+	return there, usable
 }
 
 func excluded(p Pool, n Node) string {

@@ -146,7 +146,7 @@ func TestAnInvalidPoolKeepsItsList(t *testing.T) {
 		},
 		{
 			"a thin pool that nobody offers", eligibility.Pool{VGs: []string{"vg0"}, ThinPool: "tp"},
-			eligibility.PoolLVMVolumeGroupNotFound, `no node offers a thin pool "tp" in a volume group named vg0`,
+			eligibility.PoolInvalidLVMVolumeGroup, `volume group vg0 is offered, but on no node with thin pool "tp"`,
 		},
 		{
 			"a selector that cannot be", eligibility.Pool{Nodes: eligibility.Selector{{Key: "a", Operator: eligibility.In}}},

@@ -58,11 +58,14 @@ func Next(in Input) *model.ClassStatus {
 	return st
 }
 
-// Rollout is whose turn it is to take the configuration in force.
+// Rollout is whose turn it is to take the configuration in force. A volume that took it keeps its slot until its members
+// have rendered it.
 func Rollout(c *model.Class, st *model.ClassStatus, volumes []Volume) rollout.Plan {
 	list := make([]rollout.Volume, 0, len(volumes))
 	for _, v := range volumes {
-		list = append(list, v.turn(stale(v.Status) && v.Status.ConfigurationGeneration != st.ConfigurationGeneration))
+		turn := v.turn(stale(v.Status) && v.Status.ConfigurationGeneration != st.ConfigurationGeneration)
+		turn.Running = turn.Running || v.Status != nil && v.Status.ConfiguringRevision != 0
+		list = append(list, turn)
 	}
 	return rollout.Order(c.Rollout, atLeastOne(c.RolloutMax), list)
 }

@@ -1,0 +1,151 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rvol/coordinator/decide/rollout"
+	"rvol/coordinator/decide/storageclass"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+)
+
+// Rollout lets volumes take the configuration that their class has in force, so many at a
+// time. Those for which nothing would change take it at once, whatever the strategy; those
+// whose members only render their DRBD configuration anew take it in turn, and the next
+// goes when every member has said that it runs it. What moves replicas is left to
+// transitions.
+type Rollout struct{}
+
+// Name is the controller's name.
+func (Rollout) Name() string { return "rollout" }
+
+// Affected names the class whose volumes, strategy or configuration changed.
+func (Rollout) Affected(changed model.Key, v state.View) []string {
+	switch changed.Kind {
+	case model.KindClass, model.KindClassStatus:
+		return []string{changed.Name}
+	case model.KindVolumeStatus, model.KindVolume:
+		if vol, ok := state.Get[*model.Volume](v, changed.Name); ok {
+			return []string{vol.Class}
+		}
+	case model.KindPoolStatus:
+		return names[*model.Class](v)
+	default:
+	}
+	return nil
+}
+
+// AffectedBy names the classes of the volumes on a node: its agent may have confirmed.
+func (Rollout) AffectedBy(node string, v state.View) []string {
+	var out []string
+	for r := range v.ReplicasOn(node) {
+		if vol, ok := state.Get[*model.Volume](v, r.Volume); ok && !slices.Contains(out, vol.Class) {
+			out = append(out, vol.Class)
+		}
+	}
+	return out
+}
+
+// All lists all classes.
+func (Rollout) All(v state.View) []string { return names[*model.Class](v) }
+
+// Decide lets the volumes whose turn it is take the configuration in force.
+func (c Rollout) Decide(w World, key string) (Outcome, error) {
+	cl, ok := state.Get[*model.Class](w.State, key)
+	cs, has := state.Get[*model.ClassStatus](w.State, key)
+	if !ok || !has || cs.Configuration == nil {
+		return Outcome{}, nil
+	}
+	volumes := ClassVolumes(w.State, key)
+	plan := storageclass.Rollout(cl, cs, volumes)
+	b := state.NewTxn(Actor(c), "").Expect(cs.Key(), cs.Revision)
+	var took, done []string
+	for _, v := range volumes {
+		switch effect, behind := effectOn(w, cs, v); {
+		case v.Status == nil:
+		case v.Status.ConfiguringRevision != 0 && confirmed(w, v.Status, v.Name):
+			next := model.Clone(v.Status)
+			next.ConfiguringRevision = 0
+			b.Put(seenBy(w, v, next, cl, cs))
+			done = append(done, v.Name)
+		case behind && (effect == rollout.None || effect == rollout.Options && slices.Contains(plan.Next, v.Name)):
+			b.Put(taken(w, v, effect, cl, cs))
+			took = append(took, v.Name)
+		}
+	}
+	if b.Empty() {
+		return Outcome{Reason: plan.String()}, nil
+	}
+	b.Because(rolloutCause(cs, took, done))
+	return Outcome{Txn: b}, nil
+}
+
+func rolloutCause(cs *model.ClassStatus, took, done []string) string {
+	var parts []string
+	if len(took) > 0 {
+		parts = append(parts, "is taken by "+rollout.Names(took))
+	}
+	if len(done) > 0 {
+		parts = append(parts, "runs on every member of "+rollout.Names(done))
+	}
+	return fmt.Sprintf("class %s: generation %d %s", cs.Name, cs.ConfigurationGeneration, strings.Join(parts, ", "))
+}
+
+// taken is the status of a volume that takes the configuration in force. Where its members
+// have to render theirs anew, the mesh moves to a new revision, which they confirm.
+func taken(w World, v storageclass.Volume, effect rollout.Effect, cl *model.Class, cs *model.ClassStatus) *model.VolumeStatus {
+	next := model.Clone(v.Status)
+	cfg := *cs.Configuration
+	next.Configuration, next.ConfigurationGeneration, next.ConfigurationObserved = &cfg, cs.ConfigurationGeneration, cs.ConfigurationGeneration
+	if effect == rollout.Options {
+		next.Datamesh.Revision++
+		next.ConfiguringRevision = next.Datamesh.Revision
+	}
+	return seenBy(w, v, next, cl, cs)
+}
+
+func seenBy(w World, v storageclass.Volume, next *model.VolumeStatus, cl *model.Class, cs *model.ClassStatus) *model.VolumeStatus {
+	next.Conditions = next.Conditions.With(configurationReady(v.Volume, next, cl, cs), w.Now)
+	return next
+}
+
+// effectOn is what the configuration in force asks of a formed volume that runs an older one.
+func effectOn(w World, cs *model.ClassStatus, v storageclass.Volume) (effect rollout.Effect, behind bool) {
+	vs := v.Status
+	if vs == nil || !vs.Formed || vs.Configuration == nil || v.Deleting() || vs.ConfigurationGeneration == cs.ConfigurationGeneration {
+		return rollout.None, false
+	}
+	return rollout.Between(vs.Configuration, cs.Configuration, samePlaces(w, cs.Configuration.Pool, v.Name)), true
+}
+
+// samePlaces says whether all placed replicas of a volume stand where a pool allows them.
+func samePlaces(w World, pool, volume string) bool {
+	ps, ok := state.Get[*model.PoolStatus](w.State, pool)
+	if !ok {
+		return false
+	}
+	for r := range state.Under[*model.Replica](w.State, volume+"/") {
+		if r.Node != "" && !r.Deleting() && !eligibleFor(ps, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// confirmed says whether every member of a volume has said that it runs the revision at
+// which it was told to render its configuration anew.
+func confirmed(w World, vs *model.VolumeStatus, volume string) bool {
+	for _, m := range vs.Datamesh.Members {
+		r, ok := state.Get[*model.Replica](w.State, model.ReplicaName(volume, m.ID))
+		if !ok {
+			continue
+		}
+		seen := w.Inventory.Node(m.Node)
+		if !seen.Known() || seen.Replicas[r.UID].AppliedRevision < vs.ConfiguringRevision {
+			return false
+		}
+	}
+	return true
+}
