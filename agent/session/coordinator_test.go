@@ -152,6 +152,12 @@ func (a *agent) set(change func(*agent)) {
 	a.session.Changed()
 }
 
+func (a *agent) orders() []decide.Desired {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.accepted)
+}
+
 var errDown = errors.New("connection refused")
 
 // start runs a session with the coordinators, in a bubble.

@@ -84,8 +84,8 @@ func TestAnOrderIsAcceptedAndReported(t *testing.T) {
 		c.take()
 		c.order(1, 7)
 		time.Sleep(time.Second)
-		if len(a.accepted) != 1 || a.accepted[0].Order != (decide.Order{Incarnation: 1, Index: 7}) {
-			t.Fatalf("accepted %v", a.accepted)
+		if got := a.orders(); len(got) != 1 || got[0].Order != (decide.Order{Incarnation: 1, Index: 7}) {
+			t.Fatalf("accepted %v", got)
 		}
 		reports := c.reports()
 		if len(reports) != 1 || !proto.Equal(reports[0].Accepted, &agentv1.Order{Incarnation: 1, Index: 7}) {
@@ -109,8 +109,8 @@ func TestARefusedOrderIsAnsweredWithTheOneInForce(t *testing.T) {
 		if len(reports) != 1 || reports[0].Accepted.GetIndex() != 7 {
 			t.Fatalf("reported %v", reports)
 		}
-		if len(a.accepted) != 1 {
-			t.Fatalf("accepted %v", a.accepted)
+		if got := a.orders(); len(got) != 1 {
+			t.Fatalf("accepted %v", got)
 		}
 	})
 }
