@@ -65,7 +65,7 @@ func (l *Log) resume() error {
 		if err != nil && !errors.Is(err, errTorn) {
 			// It stays, for whoever wants to know; the trail begins anew behind it.
 			l.cfg.Logger.Error("audit trail is damaged and begins anew", "err", err)
-			l.last = state.Header{Index: max(last.Index, s.first), Number: math.MaxInt}
+			l.last = state.Header{Index: max(last.Index, s.first), Number: math.MaxInt - 1}
 			return nil
 		}
 		if err := l.cut(); err != nil {
@@ -92,15 +92,18 @@ func (l *Log) cut() error {
 
 func (l *Log) newest() *segment { return &l.segments[len(l.segments)-1] }
 
-// Append writes one header. One that is here already, as after a restart, is passed
-// over; one that does not follow the last begins the trail anew.
-func (l *Log) Append(h state.Header) {
+// Append writes the headers of one entry. Those that are here already, as after a
+// restart, are passed over; ones that do not follow the last begin the trail anew.
+func (l *Log) Append(entry []state.Header) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.has(h) {
+	for len(entry) > 0 && l.has(entry[0]) {
+		entry = entry[1:]
+	}
+	if len(entry) == 0 {
 		return
 	}
-	if err := l.write(h); err != nil {
+	if err := l.write(entry); err != nil {
 		l.cfg.Logger.Error("audit trail was not written and will have a gap", "err", err)
 		l.shut()
 	}
@@ -111,29 +114,32 @@ func (l *Log) has(h state.Header) bool {
 	return h.Index < l.last.Index || h.Index == l.last.Index && h.Number <= l.last.Number
 }
 
-func (l *Log) write(h state.Header) error {
-	line, err := encode(h)
+func (l *Log) write(entry []state.Header) error {
+	lines, lengths, err := encode(entry)
 	if err != nil {
 		return err
 	}
+	first := entry[0]
 	joins := gap
-	if l.file != nil && h.Previous == l.last.Hash {
+	if l.file != nil && first.Previous == l.last.Hash {
 		joins = follows
 	}
-	full := l.file != nil && l.newest().size+int64(len(line)) > l.cfg.SegmentBytes
+	full := l.file != nil && l.newest().size+int64(len(lines)) > l.cfg.SegmentBytes
 	switch {
-	case h.Number > 0 && joins == gap:
+	case first.Number > 0 && joins == gap:
 		return nil // an entry is never cut in two: the trail begins anew with the next
-	case h.Number == 0 && full, joins == gap:
-		if err := l.begin(newSegment(l.cfg.Dir, h, joins)); err != nil {
+	case first.Number == 0 && full, joins == gap:
+		if err := l.begin(newSegment(l.cfg.Dir, first, joins)); err != nil {
 			return err
 		}
 	}
-	if _, err := l.file.Write(line); err != nil {
+	if _, err := l.file.Write(lines); err != nil {
 		return err
 	}
-	l.newest().grew(h, int64(len(line)))
-	l.last = h
+	for i, h := range entry {
+		l.newest().grew(h, lengths[i])
+		l.last = h
+	}
 	close(l.grown)
 	l.grown = make(chan struct{})
 	return nil
@@ -184,13 +190,16 @@ func (l *Log) shut() {
 }
 
 // Sync makes what was written survive a power loss.
-func (l *Log) Sync() error {
+func (l *Log) Sync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
-		return nil
+		return
 	}
-	return l.file.Sync()
+	if err := l.file.Sync(); err != nil {
+		l.cfg.Logger.Error("audit trail was not synced and will have a gap", "err", err)
+		l.shut()
+	}
 }
 
 // Close ends the trail for now.
@@ -207,17 +216,25 @@ func (l *Log) Close() error {
 
 // Last is the index of the newest entry in the trail.
 func (l *Log) Last() uint64 {
+	last, _ := l.whole()
+	return last
+}
+
+// whole returns the index of the newest entry that is here to its end, and a channel
+// that is closed when there is more.
+func (l *Log) whole() (uint64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last.Index
+	if l.last.Number+1 < l.last.Of {
+		return l.last.Index - 1, l.grown
+	}
+	return l.last.Index, l.grown
 }
 
 // Wait returns when the trail has an entry with an index above after.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
 	for {
-		l.mu.Lock()
-		last, grown := l.last.Index, l.grown
-		l.mu.Unlock()
+		last, grown := l.whole()
 		if last > after {
 			return nil
 		}
@@ -243,13 +260,14 @@ func (l *Log) Read(from uint64, limit int) ([]state.Header, error) {
 	if from < begins && readable[0].joins != origin {
 		return nil, fmt.Errorf("read audit trail from index %d: %w: it begins at %d", from, model.ErrCompacted, begins)
 	}
+	last, _ := l.whole()
 	var all []state.Header
 	for i, s := range readable {
 		if i+1 < len(readable) && readable[i+1].first <= from {
 			continue
 		}
 		err := s.scan(s.startOf(from), func(h state.Header, _ int64) error {
-			if len(all) >= limit && h.Number == 0 {
+			if len(all) >= limit && h.Number == 0 || h.Index > last {
 				return errDone
 			}
 			if h.Index >= from {

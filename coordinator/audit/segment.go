@@ -87,9 +87,17 @@ func contiguous(all []segment) []segment {
 	return slices.Clone(all)
 }
 
-func encode(h state.Header) ([]byte, error) {
-	b, err := json.Marshal(h)
-	return append(b, '\n'), err
+// encode renders headers as lines, and says how long each is.
+func encode(entry []state.Header) (lines []byte, lengths []int64, err error) {
+	for _, h := range entry {
+		b, err := json.Marshal(h)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(append(lines, b...), '\n')
+		lengths = append(lengths, int64(len(b)+1))
+	}
+	return lines, lengths, nil
 }
 
 // grew counts a line of n bytes that was added for h.

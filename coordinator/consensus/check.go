@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
@@ -18,9 +19,12 @@ func damaged(err error) error {
 	return fmt.Errorf("the log is damaged: %w; remove this member from the cluster, check its disk, and let it join again with an empty directory", err)
 }
 
-// notPanicking turns the panics of bbolt and Raft over a damaged file into errors.
+// notPanicking turns the panics of bbolt and Raft over a damaged file into errors. bbolt
+// reads the file as memory: an offset that is wrong becomes a fault.
 func notPanicking(open func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
 	defer func() {
+		debug.SetPanicOnFault(before)
 		if p := recover(); p != nil {
 			err = damaged(fmt.Errorf("%v", p))
 		}
@@ -28,12 +32,28 @@ func notPanicking(open func() error) (err error) {
 	return open()
 }
 
-// checkFile proves that the pages of the file at path hang together.
-func checkFile(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil
+// checkFile proves that the file at path is intact: its meta pages, what it holds, and
+// that its pages hang together. The last is bbolt's own check, which ends the process
+// where an offset is wrong, and so comes last.
+func checkFile(path string, snapshots raft.SnapshotStore) error {
+	if err := checkMeta(path); err != nil {
+		return err
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockedFor, ReadOnly: true, PreLoadFreelist: true})
+	store, err := openBolt(path, readOnly)
+	if err != nil {
+		return err
+	}
+	err = notPanicking(func() error {
+		return checkStores(&Stores{Log: store, Stable: store, Snapshots: snapshots})
+	})
+	if err = errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	return checkPages(path)
+}
+
+func checkPages(path string) error {
+	db, err := bbolt.Open(path, 0o600, boltOptions(readOnly))
 	if err != nil {
 		return opening(path, err)
 	}
@@ -44,9 +64,6 @@ func checkFile(path string) error {
 		}
 		return nil
 	})
-	if err == nil {
-		err = checkMeta(path, db.Info().PageSize)
-	}
 	if len(found) > 0 {
 		err = damaged(fmt.Errorf("%s: %d faults, the first: %w", path, len(found), found[0]))
 	}
@@ -58,20 +75,22 @@ func checkFile(path string) error {
 const (
 	pageHeaderSize = 16 // bytes before the meta data
 	metaSize       = 56 // bytes of meta data before their checksum
+	pageSizeAt     = 8  // where in the meta data the size of a page stands
 )
 
 // checkMeta proves that both meta pages are intact. With the newer one damaged bbolt
 // takes the older one in silence, which forgets the last write. Power loss does not tear
 // them: they are smaller than a sector.
-func checkMeta(path string, pageSize int) error {
+func checkMeta(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	for page := range int64(2) {
+	at := int64(pageHeaderSize)
+	for page := range 2 {
 		meta := make([]byte, metaSize+8)
-		if _, err := f.ReadAt(meta, page*int64(pageSize)+pageHeaderSize); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := f.ReadAt(meta, at); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		sum := fnv.New64a()
@@ -79,6 +98,7 @@ func checkMeta(path string, pageSize int) error {
 		if sum.Sum64() != binary.NativeEndian.Uint64(meta[metaSize:]) {
 			return damaged(fmt.Errorf("%s: the checksum of page %d is wrong", path, page))
 		}
+		at += int64(binary.NativeEndian.Uint32(meta[pageSizeAt:]))
 	}
 	return nil
 }

@@ -45,14 +45,16 @@ type trail struct {
 	headers map[string]state.Hash
 }
 
-func (tr *trail) Append(h state.Header) {
+func (tr *trail) Append(entry []state.Header) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	at := fmt.Sprintf("%d.%d", h.Index, h.Number)
-	if first, ok := tr.headers[at]; ok && first != h.Hash {
-		tr.t.Errorf("members disagree about transaction %s", at)
+	for _, h := range entry {
+		at := fmt.Sprintf("%d.%d", h.Index, h.Number)
+		if first, ok := tr.headers[at]; ok && first != h.Hash {
+			tr.t.Errorf("members disagree about transaction %s", at)
+		}
+		tr.headers[at] = h.Hash
 	}
-	tr.headers[at] = h.Hash
 }
 
 func (tr *trail) Sync() {}

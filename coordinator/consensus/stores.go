@@ -41,14 +41,12 @@ func openStores(cfg Config, g *guard) (*Stores, error) {
 	err := notPanicking(func() (err error) {
 		if s == nil {
 			s, err = openDir(cfg)
+			return err
 		}
-		return err
+		return checkStores(s)
 	})
 	if err != nil {
 		return nil, err
-	}
-	if err := notPanicking(func() error { return checkStores(s) }); err != nil {
-		return nil, errors.Join(err, s.close())
 	}
 	return &Stores{
 		Log:       &guardedLog{LogStore: s.Log, guard: g},
@@ -58,26 +56,47 @@ func openStores(cfg Config, g *guard) (*Stores, error) {
 	}, nil
 }
 
+// openDir opens a directory. A damaged file is never written to.
 func openDir(cfg Config) (*Stores, error) {
 	if err := os.MkdirAll(cfg.Dir, onlyForTheMember); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(cfg.Dir, logFile)
-	if err := checkFile(path); err != nil {
-		return nil, err
-	}
-	db, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{Timeout: lockedFor}})
-	if err != nil {
-		return nil, opening(path, err)
-	}
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, snapshotsKept, newLogger(cfg.Logger))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open snapshots in %s: %w", cfg.Dir, err), db.Close())
+		return nil, fmt.Errorf("open snapshots in %s: %w", cfg.Dir, err)
+	}
+	path := filepath.Join(cfg.Dir, logFile)
+	if _, err := os.Stat(path); err == nil {
+		if err := checkFile(path, snapshots); err != nil {
+			return nil, err
+		}
+	}
+	db, err := openBolt(path, readAndWrite)
+	if err != nil {
+		return nil, err
 	}
 	return &Stores{Log: db, Stable: db, Snapshots: snapshots, Close: db.Close}, nil
 }
 
+// The ways to open the file of the log.
+const (
+	readAndWrite = false
+	readOnly     = true
+)
+
+func openBolt(path string, mode bool) (*raftboltdb.BoltStore, error) {
+	db, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(mode)})
+	return db, opening(path, err)
+}
+
+func boltOptions(mode bool) *bbolt.Options {
+	return &bbolt.Options{Timeout: lockedFor, ReadOnly: mode, PreLoadFreelist: mode == readOnly}
+}
+
 func opening(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, bbolt.ErrTimeout) {
 		return fmt.Errorf("open %s: another process has it open: is a coordinator running already?", path)
 	}

@@ -12,6 +12,7 @@ import (
 type Header struct {
 	Index     uint64         `json:"index"`
 	Number    int            `json:"number"` // of the transaction within the entry, from 0
+	Of        int            `json:"of"`     // how many transactions the entry has
 	Time      time.Time      `json:"time"`
 	Actor     string         `json:"actor"`
 	Cause     string         `json:"cause"`
@@ -24,18 +25,18 @@ type Header struct {
 	Hash      Hash           `json:"hash"`     // Chained(Previous)
 }
 
-// A Sink is told of every transaction, in order, while it is applied. It must not wait,
-// must keep no lock that its readers hold while they read a Store, and must bear being
-// told again of what it knows: the log is replayed after a restart.
+// A Sink is told of every entry, in order, while it is applied. It must not wait, must
+// keep no lock that its readers hold while they read a Store, and must bear being told
+// again of what it knows: the log is replayed after a restart.
 type Sink interface {
-	Append(Header)
+	Append(entry []Header)
 	Sync() // what was appended survives a power loss
 }
 
 // Sum is the hash that the header must have. The words of a refusal are not part of it.
 func (h Header) Sum() Hash {
-	s := newHasher("header").bytes(h.Previous[:]).number(h.Index).number(uint64(h.Number)).number(uint64(h.Time.UnixNano()))
-	s.text(h.Actor).text(h.Cause).text(h.RequestID)
+	s := newHasher("header").bytes(h.Previous[:]).number(h.Index).number(uint64(h.Number)).number(uint64(h.Of))
+	s.number(uint64(h.Time.UnixNano())).text(h.Actor).text(h.Cause).text(h.RequestID)
 	for _, keys := range [][]model.Key{h.Put, h.Delete} {
 		s.number(uint64(len(keys)))
 		for _, k := range keys {
@@ -46,9 +47,9 @@ func (h Header) Sum() Hash {
 }
 
 // audit extends the chain by transaction number n of the entry being applied.
-func (t *tables) audit(n int, txn Txn, res Result) Header {
+func (t *tables) audit(n, of int, txn Txn, res Result) Header {
 	h := Header{
-		Index: t.index, Number: n, Time: t.time,
+		Index: t.index, Number: n, Of: of, Time: t.time,
 		Actor: txn.Actor, Cause: txn.Cause, RequestID: txn.RequestID,
 		Delete: txn.Delete, Revision: res.Revision, Refusal: res.Refusal, Previous: t.chain,
 	}

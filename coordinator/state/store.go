@@ -78,7 +78,7 @@ func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error)
 		s.t.time = e.Time.UTC()
 	}
 	var changed []model.Key
-	results := make([]Result, len(e.Txns))
+	results, headers := make([]Result, len(e.Txns)), make([]Header, len(e.Txns))
 	for i, txn := range e.Txns {
 		if err := s.serves(s.t.format); err != nil {
 			return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)
@@ -86,13 +86,13 @@ func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error)
 		var keys []model.Key
 		results[i], keys = s.t.apply(txn)
 		changed = append(changed, keys...)
-		h := s.t.audit(i, txn, results[i])
-		if s.opts.Sink != nil {
-			s.opts.Sink.Append(h)
-		}
+		headers[i] = s.t.audit(i, len(e.Txns), txn, results[i])
 	}
 	if err := s.serves(s.t.format); err != nil {
 		return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)
+	}
+	if s.opts.Sink != nil {
+		s.opts.Sink.Append(headers)
 	}
 	return results, changed, nil
 }

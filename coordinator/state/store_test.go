@@ -178,8 +178,8 @@ func TestWaitReturnsWhenTheEntryIsThere(t *testing.T) {
 // trail is a sink.
 type trail []state.Header
 
-func (t *trail) Append(h state.Header) { *t = append(*t, h) }
-func (t *trail) Sync()                 {}
+func (t *trail) Append(entry []state.Header) { *t = append(*t, entry...) }
+func (t *trail) Sync()                       {}
 
 func TestAuditChainsEveryTransaction(t *testing.T) {
 	var got trail
@@ -192,17 +192,17 @@ func TestAuditChainsEveryTransaction(t *testing.T) {
 	key := func(o model.Object) []model.Key { return []model.Key{o.Key()} }
 	want := trail{
 		{
-			Index: 1, Time: start.Add(time.Second), Actor: "admin/test", Cause: "add two", RequestID: "q1",
+			Index: 1, Of: 2, Time: start.Add(time.Second), Actor: "admin/test", Cause: "add two", RequestID: "q1",
 			Put: []model.Key{node("a").Key(), node("b").Key()}, Revision: 1,
 		},
 		{
-			Index: 1, Number: 1, Time: start.Add(time.Second), Actor: "admin/test", Cause: "put", Put: key(reservation("r1", 1)),
+			Index: 1, Number: 1, Of: 2, Time: start.Add(time.Second), Actor: "admin/test", Cause: "put", Put: key(reservation("r1", 1)),
 			Refusal: &model.Refusal{
 				Constraint: "capacity", Object: "pool n1/vg0", Asked: gib,
 				Reason: "1 GiB asked, but its size is not known: no report of it has been recorded",
 			},
 		},
-		{Index: 2, Time: start.Add(2 * time.Second), Actor: "admin/test", Cause: "delete", Delete: key(node("a")), Revision: 2},
+		{Index: 2, Of: 1, Time: start.Add(2 * time.Second), Actor: "admin/test", Cause: "delete", Delete: key(node("a")), Revision: 2},
 	}
 	var previous state.Hash
 	for i := range want {
