@@ -322,7 +322,7 @@ func (n *Node) carryOut(ctx context.Context, verb string, commands [][]string) (
 	var out strings.Builder
 	for _, c := range commands {
 		text, err := n.dispatch(ctx, c)
-		n.publish()
+		n.publishNamed(c)
 		if r, ok := errors.AsType[*refusal](err); ok {
 			return out.String(), n.repeated(verb, c, r)
 		}

@@ -1,6 +1,8 @@
 package drbdtest
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +26,7 @@ func (c *conn) option(name string, def int, unit time.Duration) time.Duration {
 func (c *conn) connect() {
 	c.generation++
 	c.state = drbd.Unconnected
-	c.res.node.publish()
+	c.res.publish()
 	c.state = drbd.Connecting
 	c.retry(firstTry)
 }
@@ -40,8 +42,8 @@ func (c *conn) retry(after time.Duration) {
 			o.generation++
 			c.generation++
 			c.handshake(o)
-			c.res.node.publish()
-			o.res.node.publish()
+			c.res.publish()
+			o.res.publish()
 			return
 		}
 		c.retry(c.option("connect-int", 10, time.Second))
@@ -92,7 +94,7 @@ func (c *conn) link(o *conn) {
 
 // unlink forgets the peer's end and all that was known of it.
 func (c *conn) unlink() {
-	for _, p := range c.devs {
+	for _, p := range c.devices() {
 		if d := p.device(); d != nil {
 			d.save()
 		}
@@ -114,7 +116,7 @@ func (c *conn) lose(why drbd.ConnState) {
 	c.state = why
 	c.unlink()
 	c.afterLoss(primary)
-	c.res.node.publish()
+	c.res.publish()
 	c.connect()
 }
 
@@ -122,7 +124,7 @@ func (c *conn) lose(why drbd.ConnState) {
 func (c *conn) afterLoss(peerWasPrimary bool) {
 	r := c.res
 	r.recount()
-	for _, p := range c.devs {
+	for _, p := range c.devices() {
 		d := p.device()
 		if d == nil || d.state != drbd.UpToDate {
 			continue
@@ -167,7 +169,7 @@ func (c *conn) close() {
 	c.generation++
 	c.state = drbd.Disconnecting
 	c.unlink()
-	c.res.node.publish()
+	c.res.publish()
 	c.state = drbd.StandAlone
 	c.res.recount()
 	if o == nil {
@@ -195,12 +197,13 @@ func (c *conn) outdate(o *conn) {
 // watchLinks starts the clocks of connections that are broken and not yet
 // known to be. A pending write shortens the time; see hurry.
 func (f *Fabric) watchLinks() {
-	for _, n := range f.nodes {
+	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
+		n := f.nodes[name]
 		if !n.on {
 			continue
 		}
-		for _, r := range n.resources {
-			for _, c := range r.conns {
+		for _, r := range n.sorted() {
+			for _, c := range r.connections() {
 				if c.state == drbd.Connected && c.broken() {
 					c.loseAfter(c.option("ping-int", 10, time.Second) + c.option("ping-timeout", 5, tenth))
 				}

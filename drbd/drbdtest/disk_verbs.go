@@ -140,7 +140,7 @@ func (d *device) attach(a arguments) error {
 		d.size, md.Size = usable, usable
 	}
 	d.state = drbd.Attaching
-	d.res.node.publish()
+	d.res.publish()
 	d.recover()
 	return nil
 }
@@ -173,7 +173,7 @@ func (d *device) recover() {
 			p.meet(p.compare())
 		}
 		c.other.res.recount()
-		c.other.res.node.publish()
+		c.other.res.publish()
 	}
 }
 
@@ -206,7 +206,7 @@ func (d *device) letGo() {
 	d.md = nil
 	d.closeDisk()
 	d.setState(drbd.Failed)
-	d.res.node.publish()
+	d.res.publish()
 	d.setState(drbd.Diskless)
 	d.res.recountAll()
 }
@@ -233,7 +233,7 @@ func (d *device) resizeAll(a arguments) error {
 	old := d.size
 	for _, part := range parts {
 		part.moveTo(size)
-		part.res.node.publish()
+		part.res.publish()
 	}
 	if size > old {
 		d.copyGrowth(Extent{Off: old, Len: size - old})
@@ -280,7 +280,7 @@ func (d *device) copyGrowth(e Extent) {
 		p.slot().OutOfSync = p.slot().OutOfSync.add(e)
 		if o := p.other(); o != nil && o.slot() != nil {
 			p.startResync(false)
-			c.other.res.node.publish()
+			c.other.res.publish()
 		}
 	}
 	d.save()
@@ -308,7 +308,7 @@ func (d *device) invalidate(a arguments) error {
 			continue
 		}
 		p.other().startResync(a.options["reset-bitmap"] != "no")
-		c.other.res.node.publish()
+		c.other.res.publish()
 		return nil
 	}
 	return changed(d.minor, 17, -2, "Need access to UpToDate data")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,10 +42,12 @@ func (n *Node) Follow(ctx context.Context, argv []string, line func([]byte) erro
 // stream tells what is, and then what changes.
 func (n *Node) stream(ctx context.Context, line func([]byte) error) error {
 	f := n.fabric
-	n.publish()
 	w := &follower{}
-	for _, o := range n.told {
-		w.tell(drbd.Exists, o.kind, " "+o.key+o.state.String()+o.counts.String())
+	for _, r := range n.sorted() {
+		r.publish() // to the others
+		for _, o := range n.told[r.name] {
+			w.tell(drbd.Exists, o.kind, " "+o.key+o.state.String()+o.counts.String())
+		}
 	}
 	w.tell(drbd.Exists, drbd.EndOfDump, "")
 	n.followers[w] = struct{}{}
@@ -96,29 +100,52 @@ func (w *follower) tell(kind drbd.EventKind, object drbd.EventObject, rest strin
 	w.lines = append(w.lines, fmt.Sprintf("%s %s %s%s", at, kind, object, rest))
 }
 
-// publish tells every follower what changed since the last time.
-func (n *Node) publish() {
-	now := n.objects()
-	for i := len(n.told) - 1; i >= 0; i-- {
-		old := n.told[i]
-		if find(now, old) == nil {
-			n.tellAll(drbd.Destroy, old.kind, " "+destroyKey(n, old))
+// publish tells every follower what changed of a resource.
+func (r *resource) publish() { r.node.publish(r.name) }
+
+// publish tells every follower what changed of a resource, be it that it is
+// gone.
+func (n *Node) publish(name string) {
+	var now []object
+	if r := n.resources[name]; r != nil {
+		now = r.objects()
+	}
+	told := n.told[name]
+	for i := len(told) - 1; i >= 0; i-- {
+		if find(now, told[i]) == nil {
+			n.tellAll(drbd.Destroy, told[i].kind, " "+destroyKey(n, told[i]))
 		}
 	}
 	for _, o := range now {
-		old := find(n.told, o)
+		old := find(told, o)
 		if old == nil {
 			n.tellAll(drbd.Create, o.kind, " "+o.key+o.state.String()+o.counts.String())
 			continue
 		}
 		state, counts := changes(old.state, o.state), changes(old.counts, o.counts)
-		if len(state) == 0 && len(counts) == 0 {
-			continue
+		if len(state) > 0 || len(counts) > 0 {
+			n.tellAll(drbd.Change, o.kind, " "+o.key+state.String()+o.counts.String())
 		}
-		n.tellAll(drbd.Change, o.kind, " "+o.key+state.String()+o.counts.String())
 	}
-	n.told = now
+	if n.told[name] = now; now == nil {
+		delete(n.told, name)
+	}
 	n.fabric.wake()
+}
+
+// publishNamed publishes the resources that a command line names, by name or
+// minor.
+func (n *Node) publishNamed(argv []string) {
+	for _, word := range argv {
+		name, _, _ := strings.Cut(word, "/")
+		if n.resources[name] != nil || n.told[name] != nil {
+			n.publish(name)
+		}
+		minor, err := strconv.Atoi(word)
+		if d := n.device(drbd.Minor(minor)); err == nil && d != nil {
+			d.res.publish()
+		}
+	}
 }
 
 // destroyKey leaves the minor out, as DRBD 9 does.

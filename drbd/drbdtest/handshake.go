@@ -82,7 +82,7 @@ func (c *conn) refuse(o *conn, v verdict) {
 func (c *conn) standAlone() {
 	c.generation++
 	c.state = drbd.StandAlone
-	c.res.node.publish()
+	c.res.publish()
 	if c.res.is84() {
 		delete(c.res.conns, c.id)
 	}

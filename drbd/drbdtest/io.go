@@ -173,7 +173,7 @@ func (d *device) writeLocal(off int64, data []byte) {
 	}
 	if _, err := d.disk.WriteAt(data, off); err != nil {
 		d.fail()
-		d.res.node.publish()
+		d.res.publish()
 	}
 }
 
@@ -205,7 +205,7 @@ func (d *device) writeRemote(off int64, data []byte) (wait bool, late time.Durat
 		}
 		if _, err := s.disk.WriteAt(data, off); err != nil {
 			s.fail()
-			s.res.node.publish()
+			s.res.publish()
 		}
 	}
 	markMissing(stored, Extent{Off: off, Len: int64(len(data))})
@@ -277,6 +277,6 @@ func (n *Node) Read(ctx context.Context, minor drbd.Minor, off, length int64) ([
 			return nil, fmt.Errorf("read %d bytes at %d of %d: %w", length, off, from.size, ErrIO)
 		}
 		from.fail()
-		from.res.node.publish()
+		from.res.publish()
 	}
 }

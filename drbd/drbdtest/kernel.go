@@ -142,7 +142,7 @@ func (d *device) setState(s drbd.DiskState) {
 		}
 		d.save()
 	}
-	for _, c := range d.res.conns {
+	for _, c := range d.res.connections() {
 		if o := c.other; o != nil && o.devs[d.volume] != nil {
 			o.devs[d.volume].disk = s
 		}
@@ -165,7 +165,7 @@ func (d *device) fail() {
 	d.closeDisk()
 	d.stopResyncs()
 	d.setState(drbd.Failed)
-	d.res.node.publish()
+	d.res.publish()
 	d.setState(drbd.Diskless)
 	d.res.recount()
 }

@@ -31,7 +31,7 @@ type Node struct {
 	streams   int // goes up when event streams are ended
 	resources map[string]*resource
 	lkbd      map[drbd.Minor]int64 // /var/lib/drbd: size of the disk when last seen
-	told      []object             // what followers know
+	told      map[string][]object  // what followers know, by resource
 	followers map[*follower]struct{}
 	faults    []*Fault
 	runs      []string
@@ -44,7 +44,7 @@ func (f *Fabric) AddNode(c NodeConfig) *Node {
 	n := &Node{
 		fabric: f, name: c.Name, version: c.Version, disks: c.Disks, readFile: c.ReadFile,
 		on: true, resources: map[string]*resource{}, lkbd: map[drbd.Minor]int64{},
-		followers: map[*follower]struct{}{},
+		followers: map[*follower]struct{}{}, told: map[string][]object{},
 	}
 	if n.disks == nil {
 		n.disks = NewMemory()
@@ -74,16 +74,16 @@ func (n *Node) PowerOff() {
 	}
 	n.on = false
 	for _, r := range n.sorted() {
-		for _, d := range r.devs {
+		for _, d := range r.devices() {
 			d.closeDisk()
 		}
-		for _, c := range r.conns {
+		for _, c := range r.connections() {
 			c.generation++
 			c.unlink()
 		}
 	}
 	n.resources = map[string]*resource{}
-	n.told = nil
+	n.told = map[string][]object{}
 	f.watchLinks()
 	f.wake()
 }

@@ -31,24 +31,30 @@ func (fs fields) String() string {
 	return b.String()
 }
 
-// objects lists all that a node has up, parts after wholes.
+// objects lists all that a node has up.
 func (n *Node) objects() []object {
 	var all []object
 	for _, r := range n.sorted() {
-		all = append(all, r.object())
-		for _, c := range r.connections() {
-			all = append(all, c.object())
+		all = append(all, r.objects()...)
+	}
+	return all
+}
+
+// objects lists a resource and its parts, parts after wholes.
+func (r *resource) objects() []object {
+	all := []object{r.object()}
+	for _, c := range r.connections() {
+		all = append(all, c.object())
+	}
+	for _, d := range r.devices() {
+		all = append(all, d.object())
+	}
+	for _, c := range r.connections() {
+		for _, p := range c.devices() {
+			all = append(all, p.object())
 		}
-		for _, d := range r.devices() {
-			all = append(all, d.object())
-		}
-		for _, c := range r.connections() {
-			for _, p := range c.devices() {
-				all = append(all, p.object())
-			}
-			if !r.is84() {
-				all = append(all, c.pathObjects()...)
-			}
+		if !r.is84() {
+			all = append(all, c.pathObjects()...)
 		}
 	}
 	return all

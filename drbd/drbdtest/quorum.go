@@ -84,10 +84,10 @@ func (r *resource) threshold(option string, voters int) (need int, off bool) {
 // recountAll computes quorum here and at the connected peers, and tells.
 func (r *resource) recountAll() {
 	r.recount()
-	for _, c := range r.conns {
+	for _, c := range r.connections() {
 		if c.other != nil {
 			c.other.res.recount()
-			c.other.res.node.publish()
+			c.other.res.publish()
 		}
 	}
 }

@@ -37,14 +37,14 @@ func (n *Node) down(name string) error {
 	r.setRoleTo(drbd.Secondary)
 	for _, c := range r.connections() {
 		c.close()
-		n.publish()
+		r.publish()
 		delete(r.conns, c.id)
-		n.publish()
+		r.publish()
 	}
 	for _, d := range r.devices() {
 		d.letGo()
 		delete(r.devs, d.volume)
-		n.publish()
+		r.publish()
 	}
 	delete(n.resources, name)
 	return nil
@@ -90,8 +90,9 @@ func (n *Node) onAddresses(verb string, a arguments) error {
 				return nil
 			}
 			c.close()
-			n.publish()
+			r.publish()
 			delete(r.conns, c.id)
+			r.publish()
 			return nil
 		}
 	}
@@ -144,7 +145,7 @@ func (r *resource) connect84(a arguments) error {
 	for _, p := range c.devs {
 		p.slot()
 	}
-	r.node.publish()
+	r.publish()
 	c.connect()
 	return nil
 }
@@ -264,6 +265,6 @@ func (r *resource) verify(c *conn, volume int, object any) error {
 		return refuse(11, "")
 	}
 	p.verify()
-	c.other.res.node.publish()
+	c.other.res.publish()
 	return nil
 }

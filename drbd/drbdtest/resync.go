@@ -73,8 +73,8 @@ func (p *peerDev) step() {
 				p.finish()
 				return
 			}
-			p.conn.res.node.publish()
-			p.conn.other.res.node.publish()
+			p.conn.res.publish()
+			p.conn.other.res.publish()
 		}
 		p.step()
 	})
@@ -161,8 +161,8 @@ func (p *peerDev) finish() {
 	r.settlePaused()
 	d.res.recount()
 	r.res.recount()
-	d.res.node.publish()
-	r.res.node.publish()
+	d.res.publish()
+	r.res.publish()
 }
 
 // settlePaused ends the resyncs that waited for the one that is done: the
@@ -177,7 +177,7 @@ func (d *device) settlePaused() {
 		p.other().clearBits()
 		for _, end := range []*peerDev{p, p.other()} {
 			end.repl, end.suspended, end.total = drbd.Established, "no", 0
-			end.conn.res.node.publish()
+			end.conn.res.publish()
 		}
 	}
 }
@@ -231,8 +231,8 @@ func (p *peerDev) verify() {
 		}
 		p.device().save()
 		p.remote().save()
-		p.conn.res.node.publish()
-		o.conn.res.node.publish()
+		p.conn.res.publish()
+		o.conn.res.publish()
 	})
 }
 

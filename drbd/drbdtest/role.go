@@ -153,7 +153,7 @@ func (d *device) missesPeer() bool {
 // setRoleTo changes the role and tells the peers.
 func (r *resource) setRoleTo(role drbd.Role) {
 	r.role = role
-	for _, d := range r.devs {
+	for _, d := range r.devices() {
 		if d.md != nil {
 			d.md.Primary = role == drbd.Primary
 			if role == drbd.Secondary {
@@ -162,21 +162,21 @@ func (r *resource) setRoleTo(role drbd.Role) {
 			d.save()
 		}
 	}
-	for _, c := range r.conns {
+	for _, c := range r.connections() {
 		if c.other != nil {
 			c.other.role = role
-			c.other.res.node.publish()
+			c.other.res.publish()
 		}
 	}
 }
 
 // confirm lets peers know that their data is that of the new Primary.
 func (r *resource) confirm() {
-	for _, c := range r.conns {
-		for _, p := range c.devs {
+	for _, c := range r.connections() {
+		for _, p := range c.devices() {
 			if o := p.remote(); o != nil && o.state == drbd.Consistent && p.device() != nil && p.device().state == drbd.UpToDate {
 				o.setState(drbd.UpToDate)
-				o.res.node.publish()
+				o.res.publish()
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (r *resource) feedPeers() {
 		for _, p := range c.devices() {
 			if o := p.remote(); o != nil && o.state == drbd.Inconsistent && p.slot() != nil && p.repl == drbd.Established {
 				p.startResync(true)
-				o.res.node.publish()
+				o.res.publish()
 			}
 		}
 	}

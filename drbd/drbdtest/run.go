@@ -56,7 +56,7 @@ func (n *Node) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	}
 	run := func() ([]byte, error) {
 		out, err := n.dispatch(ctx, argv)
-		n.publish()
+		n.publishNamed(argv)
 		return []byte(out), err
 	}
 	if p := n.fault(plain(argv)); p != nil {
