@@ -71,8 +71,9 @@ const (
 //
 //	drbdsetup new-current-uuid MINOR --clear-bitmap|--force-resync
 //
-// DRBD 8.4 knows --clear-bitmap only, and refuses it unless Connected or
-// StandAlone. Its FullInitialSync is
+// DRBD 8.4 knows --clear-bitmap only. It refuses that while Connecting, and
+// StandAlone or without any peer it exits 0 and leaves the disk Inconsistent:
+// a resource without peers needs FullInitialSync there, which is
 //
 //	drbdsetup primary MINOR --force
 //

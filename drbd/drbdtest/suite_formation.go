@@ -113,6 +113,12 @@ var formationBehaviours = []behaviour{
 			s.Fatalf("got %+v", r)
 		}
 		s.ok(a.tool.Adjust(s.Context(), a.ref))
+		if a.Version().Is84() { // a new generation that does not help
+			s.ok(a.tool.NewCurrentUUID(s.Context(), s.minor, drbd.SkipInitialSync))
+			if disk := a.status().Devices[0].Disk; disk != drbd.Inconsistent {
+				s.Errorf("disk is %s", disk)
+			}
+		}
 		s.ok(a.tool.NewCurrentUUID(s.Context(), s.minor, alone(a.Version())))
 		a.becomes("UpToDate", func(r drbd.Resource) bool { return r.Devices[0].Disk == drbd.UpToDate })
 		a.primary()
