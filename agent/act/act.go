@@ -50,6 +50,7 @@ type Engine struct {
 // key is one thing that is worked on by itself: a resource or an operation.
 type key struct {
 	dirty   bool
+	ordered bool // the order changed since the last round began
 	running bool
 	tries   int       // failures in a row
 	rounds  int       // in a row that had something to do
@@ -79,7 +80,7 @@ func (e *Engine) Order(d decide.Desired, confirmed bool) {
 	for _, name := range d.Keys() {
 		wanted[name] = true
 		k := e.key(name)
-		k.dirty, k.tries, k.after = true, 0, time.Time{}
+		k.dirty, k.ordered, k.tries, k.after = true, true, 0, time.Time{}
 	}
 	maps.DeleteFunc(e.keys, func(name string, k *key) bool { return !wanted[name] && !k.running })
 	e.mu.Unlock()
@@ -125,19 +126,23 @@ const everything = time.Minute
 // Run works until ctx ends or the hook says so. It returns when no step runs
 // any more.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	defer cancel(nil)
+	defer cancel()
+	crashes := make(chan error, 1)
 	e.readLinks()
 	tick := time.NewTicker(everything)
 	defer tick.Stop()
 	for {
-		timer := time.NewTimer(e.start(ctx, &workers, cancel))
+		timer := time.NewTimer(e.start(ctx, &workers, crashes))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return crash(ctx)
+			return nil
+		case err := <-crashes:
+			timer.Stop()
+			return err
 		case <-tick.C:
 			e.readLinks()
 			e.Poke()
@@ -148,17 +153,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// crash is what the hook said; nil when Run was ended from outside.
-func crash(ctx context.Context) error {
-	if err := context.Cause(ctx); err != ctx.Err() { //nolint:errorlint // the cause itself is compared
-		return err
-	}
-	return nil
-}
-
 // start begins the work on all keys whose turn it is, and tells how long it is
 // until the next one's.
-func (e *Engine) start(ctx context.Context, workers *sync.WaitGroup, crash context.CancelCauseFunc) time.Duration {
+func (e *Engine) start(ctx context.Context, workers *sync.WaitGroup, crashes chan<- error) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := everything
@@ -174,10 +171,13 @@ func (e *Engine) start(ctx context.Context, workers *sync.WaitGroup, crash conte
 			next = min(next, wait)
 			continue
 		}
-		k.dirty, k.running = false, true
+		k.dirty, k.ordered, k.running = false, false, true
 		workers.Go(func() {
 			if err := e.work(ctx, name); err != nil {
-				crash(err)
+				select {
+				case crashes <- err:
+				default: // another has crashed already
+				}
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func (e *Engine) start(ctx context.Context, workers *sync.WaitGroup, crash conte
 // Retries of one key wait from retryMin, doubling, to retryMax.
 const (
 	retryMin = 500 * time.Millisecond
-	retryMax = 30 * time.Second
+	retryMax = 15 * time.Second
 )
 
 // work does one round for one key, and notes how it went. Its error is the
@@ -213,6 +213,8 @@ func (e *Engine) work(ctx context.Context, name string) error {
 func (k *key) settle(failed, again bool) {
 	k.after = time.Time{}
 	switch {
+	case k.ordered:
+		// What was found holds for the order before.
 	case failed:
 		k.after = time.Now().Add(min(retryMax, retryMin<<min(k.tries, 10)))
 		k.tries++

@@ -111,10 +111,26 @@ func (n *node) crashed() bool {
 // give accepts an order and puts it in force, as the session does.
 func (n *node) give(change func(*decide.Desired)) {
 	n.t.Helper()
+	n.order = clone(n.order) // the agent has the other
 	n.order.Cluster = cluster
 	n.order.Order.Index++
 	change(&n.order)
 	n.again()
+}
+
+func clone(d decide.Desired) decide.Desired {
+	d.Resources = slices.Clone(d.Resources)
+	for i := range d.Resources {
+		devices := slices.Clone(d.Resources[i].Devices)
+		for j := range devices {
+			if b := devices[j].Backing; b != nil {
+				copied := *b
+				devices[j].Backing = &copied
+			}
+		}
+		d.Resources[i].Devices = devices
+	}
+	return d
 }
 
 func (n *node) again() {
