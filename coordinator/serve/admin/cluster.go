@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -145,7 +146,7 @@ var _ io.Writer = chunks{}
 
 func (c chunks) Write(b []byte) (int, error) {
 	for at := 0; at < len(b); at += chunk {
-		if err := c.stream.Send(&adminv1.SnapshotChunk{Data: b[at:min(at+chunk, len(b))]}); err != nil {
+		if err := c.stream.Send(&adminv1.SnapshotChunk{Data: bytes.Clone(b[at:min(at+chunk, len(b))])}); err != nil {
 			return at, err
 		}
 	}

@@ -267,10 +267,10 @@ type fakeTrail struct {
 	grown   chan struct{}
 }
 
-func (f *fakeTrail) Append(h state.Header) {
+func (f *fakeTrail) Append(entry []state.Header) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.headers = append(f.headers, h)
+	f.headers = append(f.headers, entry...)
 	close(f.grown)
 	f.grown = make(chan struct{})
 }
