@@ -19,12 +19,18 @@ func VolumeLayout(vs *model.VolumeStatus) layout.Layout {
 	return layout.Formula(vs.Configuration.FTT, vs.Configuration.GMDR)
 }
 
-// Plan says where the replicas of a volume would go now, with the given number of
-// alternatives for each. It changes nothing.
-func Plan(v state.View, vol *model.Volume, vs *model.VolumeStatus, replicas []*model.Replica, alternatives int) scheduling.Result {
+// Planned is where the replicas of a volume would go.
+type Planned struct {
+	scheduling.Result
+	Size int64 // bytes that each Diskful would take of its place
+}
+
+// Plan says where the replicas of a volume would go now, with so many alternatives for
+// each. It changes nothing.
+func Plan(v state.View, vol *model.Volume, vs *model.VolumeStatus, replicas []*model.Replica, alternatives int) Planned {
 	in := newPlanning().input(v, vol, vs, replicas)
 	in.Explain = alternatives
-	return scheduling.Run(in.Input)
+	return Planned{Result: scheduling.Run(in.Input), Size: in.Size}
 }
 
 // input is what the rules look at, and what more there is to say of it.

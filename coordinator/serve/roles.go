@@ -69,12 +69,20 @@ var rules = map[string]rule{
 	adminv1.Volumes_Create_FullMethodName: {operators, leader},
 	adminv1.Volumes_Set_FullMethodName:    {operators, leader},
 	adminv1.Volumes_Delete_FullMethodName: {admins, leader},
+	adminv1.Volumes_Resize_FullMethodName: {operators, leader},
 	adminv1.Volumes_Attach_FullMethodName: {operators, leader},
 	adminv1.Volumes_Detach_FullMethodName: {operators, leader},
 
 	adminv1.Replicas_List_FullMethodName:    {viewers, anywhere},
 	adminv1.Attachments_List_FullMethodName: {viewers, anywhere},
 	adminv1.Operations_List_FullMethodName:  {viewers, anywhere},
+
+	adminv1.Plans_Placement_FullMethodName:     {viewers, anywhere},
+	adminv1.Plans_ExplainVolume_FullMethodName: {viewers, anywhere},
+
+	adminv1.Holds_List_FullMethodName:   {viewers, anywhere},
+	adminv1.Holds_Create_FullMethodName: {operators, leader},
+	adminv1.Holds_Delete_FullMethodName: {operators, leader},
 
 	adminv1.Events_List_FullMethodName:    {viewers, anywhere},
 	adminv1.Events_Watch_FullMethodName:   {viewers, anywhere},

@@ -79,6 +79,8 @@ func (f *fake) listen(t *testing.T, l net.Listener, opts ...grpc.ServerOption) {
 	adminv1.RegisterReplicasServer(s, fakeReplicas{f: f})
 	adminv1.RegisterAttachmentsServer(s, fakeAttachments{f: f})
 	adminv1.RegisterOperationsServer(s, fakeOperations{f: f})
+	adminv1.RegisterPlansServer(s, fakePlans{f: f})
+	adminv1.RegisterHoldsServer(s, fakeHolds{})
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Stop(); running.Wait() })

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +16,7 @@ import (
 
 func (a *app) lvgCommand() *cobra.Command {
 	n := a.lvgs()
-	return a.group("lvg", "Volume groups that nodes offer", n.listCommand(), n.showCommand(), a.lvgCreate(), a.lvgSet(),
+	return a.group("lvg", "Volume groups that nodes offer", n.listCommand(), n.showCommand(), a.lvgCreate(), a.lvgSet(), a.holdCommand(),
 		a.deleteCommand("lvg", "Offer a volume group no more; it stays on its node",
 			func(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 				return adminv1.NewLVGsClient(a.client).Delete(ctx, r)
@@ -34,9 +37,11 @@ func (a *app) lvgs() noun[*adminv1.LVG] {
 			{head: "THIN POOLS", cell: thinPools},
 			{head: "SIZE", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetSize()) }},
 			{head: "RESERVED", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetReserved()) }},
-			{head: "FOREIGN", wide: true, cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetForeign()) }},
+			{head: "FOREIGN", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetForeign()) }},
 			{head: "FREE", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetFree()) }},
 			{head: "THIN FREE", cell: thinFree},
+			{head: "OVER", cell: overProvisioning},
+			{head: "HELD BY", cell: heldBy},
 			{head: "VG UUID", wide: true, cell: (*adminv1.LVG).GetUuid},
 		},
 		more: lvgSections,
@@ -73,6 +78,38 @@ func thinPools(g *adminv1.LVG) string {
 
 func thinFree(g *adminv1.LVG) string {
 	return eachThin(g, func(s *adminv1.PoolSpace) string { return humanSize(s.GetFree()) })
+}
+
+// overProvisioning is how much of its thin pools may be promised; a group without any promises what it has.
+func overProvisioning(g *adminv1.LVG) string {
+	if thinPools(g) == "" {
+		return ""
+	}
+	return number(g.GetOverProvisioningPercent()) + " %"
+}
+
+// namedOwners is how many owners a list names.
+const namedOwners = 3
+
+// heldBy says whose the reservations are, the largest first.
+func heldBy(g *adminv1.LVG) string {
+	sums := map[string]int64{}
+	for _, s := range g.GetSpaces() {
+		for _, r := range s.GetReservations() {
+			owner := r.GetOwner()
+			if r.GetOwnerKind() != "replica" {
+				owner = r.GetOwnerKind() + " " + owner
+			}
+			sums[owner] += max(r.GetGranted(), r.GetPending(), r.GetObserved())
+		}
+	}
+	owners := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(sums[a], sums[b]), cmp.Compare(a, b))
+	})
+	if more := len(owners) - namedOwners; more > 0 {
+		owners = append(owners[:namedOwners], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(owners, ", ")
 }
 
 func eachThin(g *adminv1.LVG, text func(*adminv1.PoolSpace) string) string {

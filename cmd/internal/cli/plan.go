@@ -9,12 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	classes "rvol/coordinator/decide/eligibility/cases"
-	placements "rvol/coordinator/decide/scheduling/cases"
 )
 
 func (a *app) planCommand() *cobra.Command {
-	return a.group("plan", "Try decisions without a cluster",
-		a.planVerb("placement", "Tell where the replicas of each case go", placements.Cases),
+	return a.group("plan", "Try decisions out: nothing is changed",
+		a.planPlacement(),
 		a.planVerb("class", "Tell for each case whether its nodes can satisfy its class", classes.Cases))
 }
 
@@ -22,21 +21,24 @@ func (a *app) planVerb(verb, short string, answer func(io.Reader, io.Writer) err
 	var file string
 	c := &cobra.Command{
 		Use: verb + " --cases FILE", Short: short, Args: args(), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			in := a.env.Stdin
-			if file != "-" {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					return failed("read cases: %s", err)
-				}
-				in = bytes.NewReader(text)
-			}
-			return a.plan(in, file, answer)
-		},
+		RunE: func(*cobra.Command, []string) error { return a.planFile(file, answer) },
 	}
 	c.Flags().StringVar(&file, "cases", "", "`FILE` of cases, one JSON object a line; - is standard input")
 	need(c, "cases")
 	return c
+}
+
+// planFile answers the cases of a file, or of standard input.
+func (a *app) planFile(file string, answer func(io.Reader, io.Writer) error) error {
+	in := a.env.Stdin
+	if file != "-" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return failed("read cases: %s", err)
+		}
+		in = bytes.NewReader(text)
+	}
+	return a.plan(in, file, answer)
 }
 
 // plan tells a case that cannot be read, which is the caller's mistake, from an answer that cannot be written.

@@ -22,6 +22,7 @@ type stage struct {
 	sync    *float64 // percent copied; nil: nothing is being copied
 	passed  []passed // phases that are over, in order
 	noPlace string   // why there is no place for it
+	failed  string   // why it will not be done
 }
 
 // passed is a phase that is over.
@@ -34,7 +35,7 @@ func (s stage) String() string {
 	switch {
 	case s.waiting == "":
 		return s.phase
-	case s.phase == "":
+	case s.phase == "" || s.phase == s.waiting:
 		return s.waiting
 	}
 	return s.phase + ": " + s.waiting

@@ -286,6 +286,8 @@ type Transition struct {
 	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	Restarts      int32                  `protobuf:"varint,4,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	Steps         []*TransitionStep      `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"`
+	Devices       []*VolumeDevice        `protobuf:"bytes,6,rep,name=devices,proto3" json:"devices,omitempty"` // the sizes that a resize leads to
+	Abort         string                 `protobuf:"bytes,7,opt,name=abort,proto3" json:"abort,omitempty"`     // why it is being given up; empty: it is not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +355,20 @@ func (x *Transition) GetSteps() []*TransitionStep {
 		return x.Steps
 	}
 	return nil
+}
+
+func (x *Transition) GetDevices() []*VolumeDevice {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *Transition) GetAbort() string {
+	if x != nil {
+		return x.Abort
+	}
+	return ""
 }
 
 type TransitionStep struct {
@@ -1147,6 +1163,66 @@ func (x *SetVolumeRequest) GetMaxAttachments() int32 {
 	return 0
 }
 
+type ResizeVolumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Devices       []*VolumeDevice        `protobuf:"bytes,2,rep,name=devices,proto3" json:"devices,omitempty"` // new sizes; rounded up to 4096
+	Abort         bool                   `protobuf:"varint,3,opt,name=abort,proto3" json:"abort,omitempty"`    // give up the resize that is under way
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResizeVolumeRequest) Reset() {
+	*x = ResizeVolumeRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResizeVolumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResizeVolumeRequest) ProtoMessage() {}
+
+func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResizeVolumeRequest.ProtoReflect.Descriptor instead.
+func (*ResizeVolumeRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ResizeVolumeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResizeVolumeRequest) GetDevices() []*VolumeDevice {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *ResizeVolumeRequest) GetAbort() bool {
+	if x != nil {
+		return x.Abort
+	}
+	return false
+}
+
 type AttachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
@@ -1157,7 +1233,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1245,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1258,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1232,7 +1308,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\vattachments\x18\x13 \x03(\v2\x19.rvol.admin.v1.AttachmentR\vattachments\x12)\n" +
 	"\x11copies_up_to_date\x18\x14 \x01(\x05R\x0ecopiesUpToDate\x12#\n" +
 	"\rcopies_wanted\x18\x15 \x01(\x05R\fcopiesWantedB\a\n" +
-	"\x05_sole\"\xc0\x01\n" +
+	"\x05_sole\"\x8d\x02\n" +
 	"\n" +
 	"Transition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
@@ -1240,7 +1316,9 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x1a\n" +
 	"\brestarts\x18\x04 \x01(\x05R\brestarts\x123\n" +
-	"\x05steps\x18\x05 \x03(\v2\x1d.rvol.admin.v1.TransitionStepR\x05steps\"\xd0\x01\n" +
+	"\x05steps\x18\x05 \x03(\v2\x1d.rvol.admin.v1.TransitionStepR\x05steps\x125\n" +
+	"\adevices\x18\x06 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
+	"\x05abort\x18\a \x01(\tR\x05abort\"\xd0\x01\n" +
 	"\x0eTransitionStep\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x18\n" +
@@ -1335,15 +1413,20 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
 	"\n" +
 	"\b_stoppedB\x12\n" +
-	"\x10_max_attachments\";\n" +
+	"\x10_max_attachments\"v\n" +
+	"\x13ResizeVolumeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
+	"\adevices\x18\x02 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
+	"\x05abort\x18\x03 \x01(\bR\x05abort\";\n" +
 	"\rAttachRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node2\x92\x03\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node2\xd7\x03\n" +
 	"\aVolumes\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListVolumesResponse\x12C\n" +
 	"\x06Create\x12\".rvol.admin.v1.CreateVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
 	"\x03Set\x12\x1f.rvol.admin.v1.SetVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12;\n" +
-	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
+	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12C\n" +
+	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
 	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done2S\n" +
 	"\bReplicas\x12G\n" +
@@ -1366,7 +1449,7 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
@@ -1381,69 +1464,74 @@ var file_admin_v1_volume_proto_goTypes = []any{
 	(*ListOperationsResponse)(nil),  // 10: rvol.admin.v1.ListOperationsResponse
 	(*CreateVolumeRequest)(nil),     // 11: rvol.admin.v1.CreateVolumeRequest
 	(*SetVolumeRequest)(nil),        // 12: rvol.admin.v1.SetVolumeRequest
-	(*AttachRequest)(nil),           // 13: rvol.admin.v1.AttachRequest
-	nil,                             // 14: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 15: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 16: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 17: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 18: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 19: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 20: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 21: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 22: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 23: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                    // 24: rvol.admin.v1.Done
+	(*ResizeVolumeRequest)(nil),     // 13: rvol.admin.v1.ResizeVolumeRequest
+	(*AttachRequest)(nil),           // 14: rvol.admin.v1.AttachRequest
+	nil,                             // 15: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 16: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 17: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 18: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 19: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 20: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 22: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 23: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 24: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                    // 25: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	18, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	19, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
 	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
 	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	19, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	20, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
 	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	20, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	21, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
-	20, // 9: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	20, // 10: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	18, // 11: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	19, // 12: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	18, // 13: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	19, // 14: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	18, // 15: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	20, // 16: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
-	1,  // 17: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
-	4,  // 18: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
-	5,  // 19: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
-	6,  // 20: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	14, // 21: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	15, // 22: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	16, // 23: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	21, // 24: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	17, // 25: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	22, // 26: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 27: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
-	12, // 28: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	23, // 29: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	13, // 30: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	13, // 31: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	22, // 32: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	22, // 33: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	22, // 34: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 35: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 36: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 37: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	24, // 38: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	5,  // 39: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	24, // 40: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	8,  // 41: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	9,  // 42: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 43: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	35, // [35:44] is the sub-list for method output_type
-	26, // [26:35] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
+	21, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	21, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	19, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	20, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	19, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	20, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	19, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	21, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	1,  // 18: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
+	4,  // 19: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
+	5,  // 20: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
+	6,  // 21: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
+	15, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	16, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	17, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	22, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	18, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	0,  // 27: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
+	23, // 28: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	11, // 29: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
+	12, // 30: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
+	24, // 31: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	13, // 32: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
+	14, // 33: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	14, // 34: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	23, // 35: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	23, // 36: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	23, // 37: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 38: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 39: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 40: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	25, // 41: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 42: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	5,  // 43: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	25, // 44: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	8,  // 45: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	9,  // 46: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	10, // 47: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	38, // [38:48] is the sub-list for method output_type
+	28, // [28:38] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_volume_proto_init() }
@@ -1461,7 +1549,7 @@ func file_admin_v1_volume_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -23,6 +23,7 @@ const (
 	Volumes_Create_FullMethodName = "/rvol.admin.v1.Volumes/Create"
 	Volumes_Set_FullMethodName    = "/rvol.admin.v1.Volumes/Set"
 	Volumes_Delete_FullMethodName = "/rvol.admin.v1.Volumes/Delete"
+	Volumes_Resize_FullMethodName = "/rvol.admin.v1.Volumes/Resize"
 	Volumes_Attach_FullMethodName = "/rvol.admin.v1.Volumes/Attach"
 	Volumes_Detach_FullMethodName = "/rvol.admin.v1.Volumes/Detach"
 )
@@ -35,6 +36,8 @@ type VolumesClient interface {
 	Create(ctx context.Context, in *CreateVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 	Set(ctx context.Context, in *SetVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
+	// Resize grows a volume, or gives a growth up that is under way.
+	Resize(ctx context.Context, in *ResizeVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error)
 	Detach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Done, error)
 }
@@ -87,6 +90,16 @@ func (c *volumesClient) Delete(ctx context.Context, in *DeleteRequest, opts ...g
 	return out, nil
 }
 
+func (c *volumesClient) Resize(ctx context.Context, in *ResizeVolumeRequest, opts ...grpc.CallOption) (*Volume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Volume)
+	err := c.cc.Invoke(ctx, Volumes_Resize_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *volumesClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Attachment)
@@ -115,6 +128,8 @@ type VolumesServer interface {
 	Create(context.Context, *CreateVolumeRequest) (*Volume, error)
 	Set(context.Context, *SetVolumeRequest) (*Volume, error)
 	Delete(context.Context, *DeleteRequest) (*Done, error)
+	// Resize grows a volume, or gives a growth up that is under way.
+	Resize(context.Context, *ResizeVolumeRequest) (*Volume, error)
 	Attach(context.Context, *AttachRequest) (*Attachment, error)
 	Detach(context.Context, *AttachRequest) (*Done, error)
 	mustEmbedUnimplementedVolumesServer()
@@ -138,6 +153,9 @@ func (UnimplementedVolumesServer) Set(context.Context, *SetVolumeRequest) (*Volu
 }
 func (UnimplementedVolumesServer) Delete(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedVolumesServer) Resize(context.Context, *ResizeVolumeRequest) (*Volume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resize not implemented")
 }
 func (UnimplementedVolumesServer) Attach(context.Context, *AttachRequest) (*Attachment, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
@@ -238,6 +256,24 @@ func _Volumes_Delete_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Volumes_Resize_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResizeVolumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Resize(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Resize_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Resize(ctx, req.(*ResizeVolumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Volumes_Attach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AttachRequest)
 	if err := dec(in); err != nil {
@@ -296,6 +332,10 @@ var Volumes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delete",
 			Handler:    _Volumes_Delete_Handler,
+		},
+		{
+			MethodName: "Resize",
+			Handler:    _Volumes_Resize_Handler,
 		},
 		{
 			MethodName: "Attach",

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	adminv1 "rvol/proto/admin/v1"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	return a.group("explain", "Say why something is as it is", a.explainVolume())
+}
+
+func (a *app) explainVolume() *cobra.Command {
+	return &cobra.Command{
+		Use: "volume NAME", Short: "Say why a volume's replicas are where they are, and what else there was", Args: args("NAME"),
+		ValidArgsFunction: a.completeEach("volume"),
+		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
+			e, err := adminv1.NewPlansClient(a.client).ExplainVolume(ctx, &adminv1.ExplainVolumeRequest{Name: args[0], Stale: a.flags.stale})
+			if err != nil {
+				return err
+			}
+			if a.flags.structured() {
+				return a.write(objectOf(e))
+			}
+			return a.writeExplanation(e)
+		}),
+	}
+}
+
+func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
+	now := table{heads: []string{"REPLICA", "TYPE", "PLACE", "REASON", "MESSAGE"}, paint: a.paints()}
+	for _, r := range e.GetNow() {
+		now.rows = append(now.rows, []string{
+			fmt.Sprintf("%s/%d", e.GetVolume(), r.GetId()), r.GetType(), dash(placeOf(r)), dash(r.GetReason()), dash(r.GetMessage()),
+		})
+	}
+	if err := now.write(a.env.Stdout); err != nil {
+		return err
+	}
+	if len(e.GetDecisions()) == 0 {
+		a.note("No decision about %s is kept.", e.GetVolume())
+	}
+	for _, d := range e.GetDecisions() {
+		what := "could not place it"
+		if d.GetPlaced() {
+			what = "placed it"
+		}
+		_, err := fmt.Fprintf(a.env.Stdout, "\nEntry %d, %s, %s; each copy takes %s:\n", d.GetEntry(), when(d.GetAt()), what, humanSize(d.GetSize()))
+		if err == nil {
+			err = a.writeDecision(d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
