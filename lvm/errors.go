@@ -113,7 +113,7 @@ var refusals = []struct {
 	{regexp.MustCompile(`free space in thin pool \S+ reached threshold`), ErrPoolFull},                                        // lib/metadata/lv_manip.c
 	{regexp.MustCompile(`while PVs are missing`), ErrPartial},                                                                 // lib/metadata/metadata.c
 	{regexp.MustCompile(`Refusing activation of partial LV`), ErrPartial},                                                     // lib/activate/activate.c
-	{regexp.MustCompile(`matches existing size`), ErrSameSize},                                                                // lib/metadata/lv_manip.c
+	{regexp.MustCompile(`matches existing size|No size change\.`), ErrSameSize},                                               // lib/metadata/lv_manip.c
 	{regexp.MustCompile(`not larger than existing size`), ErrNotLarger},                                                       // lib/metadata/lv_manip.c
 	{regexp.MustCompile(`already exists in [Vv]olume group`), ErrExists},                                                      // tools/lvcreate.c, tools/toollib.c
 	{regexp.MustCompile(`A volume group called \S+ already exists`), ErrExists},                                               // tools/vgcreate.c

@@ -47,20 +47,22 @@ func TestRefusalsOfRealTools(t *testing.T) {
 		{"blkdiscard-mounted", Error{Reason: ErrInUse}},
 		{"blkdiscard-no-device", Error{Reason: ErrNotFound}},
 	}
-	for _, tt := range tests {
-		t.Run(tt.recording, func(t *testing.T) {
-			r := readRecording(t, tt.recording)
-			got := newError("", "", replayed{r})
-			if !errors.Is(got, tt.want.Reason) {
-				t.Fatalf("got %v, want %v", got, tt.want.Reason)
-			}
-			if got.Needed != tt.want.Needed || got.Free != tt.want.Free || got.ExitCode != r.code {
-				t.Errorf("got %+v", got)
-			}
-			if got.Stderr == "" {
-				t.Error("what the tool said is lost")
-			}
-		})
+	for _, version := range versions {
+		for _, tt := range tests {
+			t.Run(version+" "+tt.recording, func(t *testing.T) {
+				r := readVersion(t, version, tt.recording)
+				got := newError("", "", replayed{r})
+				if !errors.Is(got, tt.want.Reason) {
+					t.Fatalf("got %v, want %v", got, tt.want.Reason)
+				}
+				if got.Needed != tt.want.Needed || got.Free != tt.want.Free || got.ExitCode != r.code {
+					t.Errorf("got %+v", got)
+				}
+				if got.Stderr == "" {
+					t.Error("what the tool said is lost")
+				}
+			})
+		}
 	}
 }
 
@@ -115,8 +117,10 @@ func TestOtherErrorsPassThrough(t *testing.T) {
 }
 
 func TestGrowingToTheSameSizeIsNoError(t *testing.T) {
-	l := New(readRecording(t, "lvextend-same-size").run)
-	if err := l.LVExtend(t.Context(), "vg0", "rvol-db.0.1", 12<<20); err != nil {
-		t.Error(err)
+	for _, version := range versions {
+		l := New(readVersion(t, version, "lvextend-same-size").run)
+		if err := l.LVExtend(t.Context(), "vg0", "rvol-db.0.1", 12<<20); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
 	}
 }

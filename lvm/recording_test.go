@@ -18,9 +18,18 @@ type recording struct {
 	code    int
 }
 
+// versions of LVM that were recorded.
+var versions = []string{"2.03.16", "2.03.31"}
+
+// readRecording reads one of the oldest version.
 func readRecording(t testing.TB, name string) recording {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "2.03.16", name+".txt"))
+	return readVersion(t, versions[0], name)
+}
+
+func readVersion(t testing.TB, version, name string) recording {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", version, name+".txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,13 +137,15 @@ const (
 // Report runs `lvm fullreport --reportformat json --units b --nosuffix` over
 // the named groups, or over all groups and unused physical volumes, with a
 // --configreport per kind; the reports on segments select nothing. A group that
-// does not exist is ErrNotFound.
+// does not exist is ErrNotFound. With --config log/report_command_log=0, for
+// newer LVM puts what goes wrong into the report and says nothing else.
 //
 // It takes each group's lock in turn: while a stuck command holds one, name the
 // others.
 func (t *Tool) Report(ctx context.Context, vgs ...string) (Report, error) {
 	argv := []string{
-		"lvm", "fullreport", "--reportformat", "json", "--units", "b", "--nosuffix",
+		"lvm", "fullreport", "--config", "log/report_command_log=0",
+		"--reportformat", "json", "--units", "b", "--nosuffix",
 		"--configreport", "vg", "-o", vgColumns,
 		"--configreport", "pv", "-o", pvColumns,
 		"--configreport", "lv", "-o", lvColumns,

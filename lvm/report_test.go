@@ -15,33 +15,40 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestReportsOfRealLVM(t *testing.T) {
-	for _, name := range []string{
-		"fullreport", "fullreport-empty", "fullreport-empty-groups", "fullreport-orphan-pv",
-		"fullreport-partial", "fullreport-partial-active", "fullreport-pool-full",
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := New(readRecording(t, name).run).Report(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := json.MarshalIndent(r, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", "2.03.16", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
+	for _, version := range versions {
+		for _, name := range []string{
+			"fullreport", "fullreport-empty", "fullreport-empty-groups", "fullreport-orphan-pv",
+			"fullreport-partial", "fullreport-partial-active", "fullreport-pool-full",
+		} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				r, err := New(readVersion(t, version, name).run).Report(t.Context())
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-				t.Error(diff)
-			}
-		})
+				compareGolden(t, filepath.Join("testdata", version, name+".golden"), r)
+			})
+		}
+	}
+}
+
+func compareGolden(t *testing.T, golden string, r Report) {
+	t.Helper()
+	got, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -115,7 +122,7 @@ func TestDamagedReportIsGarbage(t *testing.T) {
 		"a short attribute":        strings.Replace(out, `"lv_attr":"`, `"lv_attr":"","x":"`, 1),
 		"a percentage beyond 100":  strings.Replace(out, `"data_percent":"1`, `"data_percent":"101`, 1),
 		"no name":                  strings.Replace(out, `"lv_name":"data"`, `"lv_name":""`, 1),
-		"another group's volume":   strings.Replace(out, `"vg_uuid":"n5GYUy-Xllv-YArK-eNkL-IBYR-fhVy-9Sz6gA", "lv_size"`, `"vg_uuid":"`+someUUID+`", "lv_size"`, 1),
+		"another group's volume":   strings.Replace(out, `"vg_uuid":"FkrhU9-xEtq-gIiy-UMKm-VCj6-RPf2-DLeJdM", "lv_size"`, `"vg_uuid":"`+someUUID+`", "lv_size"`, 1),
 		"another group's disk":     strings.Replace(out, `"vg_name":"vg0", "pv_size"`, `"vg_name":"vg9", "pv_size"`, 1),
 		"an extent of nothing":     strings.Replace(out, `"vg_extent_size":"4194304"`, `"vg_extent_size":"0"`, 1),
 		"two groups in one":        strings.Replace(out, `"vg": [`, `"vg": [`+vgRow(t, out)+",", 1),
@@ -163,11 +170,20 @@ func TestOpenIsAssumedOfWhatLVMCannotTell(t *testing.T) {
 }
 
 func TestSignaturesOfRealDisks(t *testing.T) {
-	tests := map[string]int{"wipefs-empty": 0, "wipefs-ext4": 1, "wipefs-pv": 1}
+	tests := map[string][]string{"wipefs-empty": nil, "wipefs-ext4": {"ext4"}, "wipefs-pv": {"LVM2_member"}}
 	for name, want := range tests {
-		got, err := New(readRecording(t, name).run).Signatures(t.Context(), "/dev/sdb")
-		if err != nil || len(got) != want {
-			t.Errorf("%s: got %v, %v", name, got, err)
+		for _, version := range versions {
+			found, err := New(readVersion(t, version, name).run).Signatures(t.Context(), "/dev/sdb")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range found {
+				got = append(got, s.Type)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
 		}
 	}
 	for _, garbage := range []string{"", "{}", `{"signatures": null}`, `{"signatures": [{}]}`, `{"signatures": [`} {

@@ -11,7 +11,7 @@ type row map[string]string
 
 // fullreport prints what `lvm fullreport --reportformat json` prints.
 func (m *Machine) fullreport(a args) (string, *refusal) {
-	if r := a.only("--reportformat", "--units", "--nosuffix", "--configreport", "-o", "-S"); r != nil {
+	if r := a.only("--config", "--reportformat", "--units", "--nosuffix", "--configreport", "-o", "-S"); r != nil {
 		return "", r
 	}
 	columns := map[string]string{}

@@ -46,8 +46,10 @@ func thickOldBlocks(t *testing.T, b *bench) {
 func thickOldMetadata(t *testing.T, b *bench) {
 	lv := b.thick(t)
 	const end = 12<<20 - 4096
-	super := make([]byte, 4096) // of DRBD's internal metadata v08, as far as blkid looks at it
-	copy(super[0x3c:], "\x83\x74\x02\x6b")
+	super := make([]byte, 4096) // as drbdadm create-md of DRBD 8.4 wrote it
+	copy(super[15:], "\x04")
+	copy(super[40:], "\x36\x63\x0d\xc3\x7a\x37\x44\xb0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x83\x74\x02\x6b"+
+		"\x00\x00\x00\x50\xff\xff\xff\xc0\x00\x00\x01\x01\xff\xff\xff\xb8\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x08")
 	b.write(t, lv.Path, end, super)
 	found, err := b.Signatures(t.Context(), lv.Path)
 	must(t, err)
@@ -62,8 +64,8 @@ func thickOldMetadata(t *testing.T, b *bench) {
 	if len(found) != 0 {
 		t.Errorf("signatures of a new volume: %v", found)
 	}
-	if !bytes.Equal(b.read(t, lv.Path, end, 4096), make([]byte, 4096)) {
-		t.Error("the superblock of old DRBD metadata is still there")
+	if bytes.Equal(b.read(t, lv.Path, end+0x3c, 4), super[0x3c:0x40]) {
+		t.Error("DRBD would find old metadata")
 	}
 }
 
