@@ -50,7 +50,7 @@ func (c *command) runDemo(ctx context.Context, keep bool) error {
 		err = c.keepLogs(ctx, cluster, err)
 	}
 	if keep {
-		n.Say("%s", demo.LookAround(c.self, cluster))
+		n.Say("%s", demo.LookAround(c.again(), cluster))
 	} else if down := client.Down(context.WithoutCancel(ctx)); down != nil {
 		err = errors.Join(err, down)
 	}
@@ -100,4 +100,12 @@ func toFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// again is how this lab is named in a further command.
+func (c *command) again() string {
+	if c.name == defaultName {
+		return c.self
+	}
+	return c.self + " --name " + c.name
 }

@@ -24,6 +24,8 @@ func worlds(self string) lab.Worlds {
 	}
 }
 
+const defaultName = "lab"
+
 // exitError ends the program with a node's exit code and no words.
 type exitError int
 
@@ -65,7 +67,7 @@ func run(ctx context.Context) error {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&c.name, "name", "lab", "name of the lab; several may run side by side")
+	root.PersistentFlags().StringVar(&c.name, "name", defaultName, "name of the lab; several may run side by side")
 	root.AddCommand(c.demo(), c.up(), c.down(), c.status(), c.fetch(), c.daemon(), nodeAgent())
 	root.AddCommand(c.exec(), c.kill(), c.start(), c.stop(), c.logs(), c.push(), c.forward())
 	root.AddCommand(c.cut(), c.isolate(), c.delay(), c.drop(), c.heal())

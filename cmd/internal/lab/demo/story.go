@@ -121,7 +121,7 @@ func (s *Story) create(ctx context.Context) error {
 		}
 	}
 	if err := s.all(ctx, "lvg list",
-		fmt.Sprintf("class create %s --ftt 1 --gmdr 0 --type LVMThin --vg %s --thin-pool %s", class, deploy.ThinVG, deploy.ThinPool)); err != nil {
+		fmt.Sprintf("class create %s --ftt 1 --gmdr 0 --type LVMThin --vg %s --thin-pool %s --drbd resync-rate=100M", class, deploy.ThinVG, deploy.ThinPool)); err != nil {
 		return err
 	}
 	err := s.Narrator.Timed("volume formed, UpToDate on both nodes", func() error {
@@ -136,11 +136,11 @@ func (s *Story) create(ctx context.Context) error {
 	return s.places(ctx)
 }
 
-// LookAround says what one can do with a cluster that was left running.
-func LookAround(program string, c *deploy.Cluster) string {
-	return fmt.Sprintf(`the cluster runs. Look around:
+// LookAround says what one can do with a cluster that was left running; lab is the command that drives its machines.
+func LookAround(lab string, c *deploy.Cluster) string {
+	return fmt.Sprintf(`the cluster runs on. To look around:
      export RVOL_CONFIG=%s
-     %s volume list
+     %s node list
      %s exec n1 -- drbdsetup status
-     %s down    ends it`, c.Client.Config, c.Client.Program, program, program)
+     %s down    ends it`, c.Client.Config, c.Client.Program, lab, lab)
 }

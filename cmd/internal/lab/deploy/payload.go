@@ -18,6 +18,12 @@ var programs = []string{"rvol", "rvol-agent", "rvol-coordinator"} //nolint:goche
 const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|" ] }
 `
 
+// The daemons of a lab say everything, and notice a dead node in seconds.
+const (
+	agentEnv       = "RVOL_AGENT_DEBUG=true\n"
+	coordinatorEnv = "RVOL_COORDINATOR_DEBUG=true\nRVOL_COORDINATOR_HEARTBEAT=2s\nRVOL_COORDINATOR_NOT_READY_AFTER=6s\n"
+)
+
 // Payload makes the folder that is laid at /opt/rvol of each node: the programs of bin, the units and the files that a package would install.
 func Payload(dir, bin string) error {
 	if err := os.RemoveAll(dir); err != nil {
@@ -32,6 +38,8 @@ func Payload(dir, bin string) error {
 		lay("systemd", filepath.Join(dir, "etc/systemd/system")),
 		lay("sysusers.d", filepath.Join(dir, "etc/sysusers.d")),
 		lay("modules-load.d", filepath.Join(dir, "etc/modules-load.d")),
+		write(filepath.Join(dir, "etc/rvol/agent.env"), []byte(agentEnv)),
+		write(filepath.Join(dir, "etc/rvol/coordinator.env"), []byte(coordinatorEnv)),
 		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
 	)
 	if err != nil {

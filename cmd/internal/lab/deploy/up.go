@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"rvol/cmd/internal/lab"
@@ -14,7 +15,7 @@ import (
 // Up makes the cluster: coordinators on the first three nodes, an agent on each. It returns when systemd says that they run; the cluster
 // forms by itself from there, see Formed.
 func (c *Cluster) Up(ctx context.Context) error {
-	if err := c.each(c.Nodes, func(n string) error { return c.prepare(ctx, n) }); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return fmt.Errorf("prepare the nodes: %w", err)
 	}
 	if err := c.first(ctx); err != nil {
@@ -51,22 +52,25 @@ func (c *Cluster) coordinators() []string {
 }
 
 // preparation is what an administrator does before rvol comes: the programs where the units expect them, the user, the volume groups.
-const preparation = `
-ln -sf /opt/rvol/bin/* /usr/bin/
-systemctl daemon-reload
-systemd-sysusers
-modprobe drbd || true
-pvcreate -qq /dev/ubdb /dev/ubdc
-vgcreate -qq ` + ThickVG + ` /dev/ubdb
-vgcreate -qq ` + ThinVG + ` /dev/ubdc
-lvcreate -qq -y --type thin-pool --errorwhenfull y -l 90%FREE -n ` + ThinPool + ` ` + ThinVG + `
-sync -f /usr/bin
-`
+func preparation() []string {
+	return []string{
+		"ln -sf /opt/rvol/bin/* /usr/bin/; systemctl daemon-reload; systemd-sysusers",
+		"modprobe drbd",
+		"pvcreate -qq /dev/ubdb /dev/ubdc; vgcreate -qq " + ThickVG + " /dev/ubdb; vgcreate -qq " + ThinVG + " /dev/ubdc",
+		"lvcreate -qq -y --type thin-pool -l 90%FREE -n " + ThinPool + " " + ThinVG,
+		"lvchange -qq --errorwhenfull y " + ThinVG + "/" + ThinPool + "; sync -f /usr/bin",
+	}
+}
 
-func (c *Cluster) prepare(ctx context.Context, node string) error {
-	c.Tell.Command(node, "pvcreate, vgcreate "+ThickVG+" and "+ThinVG+", lvcreate --type thin-pool -n "+ThinPool+" "+ThinVG)
-	_, err := c.On(ctx, node, preparation)
-	return err
+// prepare prepares all nodes.
+func (c *Cluster) prepare(ctx context.Context) error {
+	for _, line := range preparation() {
+		c.Tell.Command(strings.Join(c.Nodes, ","), line)
+	}
+	return c.each(c.Nodes, func(n string) error {
+		_, err := c.On(ctx, n, strings.Join(preparation(), "\n"))
+		return err
+	})
 }
 
 func api(node string) string  { return node + ":" + strconv.Itoa(APIPort) }
