@@ -19,7 +19,8 @@ func (t *Tool) VGCreate(ctx context.Context, vg, device string, tags ...string) 
 }
 
 // VGActivate runs `vgchange --activate ay VG`: everything in VG that its owner
-// wants active at boot. Doing so twice is no error.
+// wants active at boot. Doing so twice is no error. After ErrPartial all that
+// is whole is active.
 func (t *Tool) VGActivate(ctx context.Context, vg string) error {
 	if err := verify(check{"volume group name", vg, nameRE}); err != nil {
 		return err
