@@ -214,6 +214,17 @@ func (l *Log) Close() error {
 	return err
 }
 
+// First is the oldest index that Read goes back to without ErrCompacted; 0: as far as
+// there ever was anything.
+func (l *Log) First() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if readable := contiguous(l.segments); len(readable) > 0 && readable[0].joins != origin {
+		return readable[0].first
+	}
+	return 0
+}
+
 // Last is the index of the newest entry in the trail.
 func (l *Log) Last() uint64 {
 	last, _ := l.whole()
