@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -107,7 +108,7 @@ func (a *app) volumeDetach() *cobra.Command {
 			if !wait {
 				return a.changed("attachment", name, done, "is to end")
 			}
-			err = a.wait(ctx, wish{kind: n.kind, name: name, kinds: n.reads, look: gone(n, name, at.GetMeta().GetUid(), detaching)})
+			err = a.wait(ctx, wish{kind: n.kind, name: name, kinds: n.reads, look: detached(n, at)})
 			if err != nil {
 				return err
 			}
@@ -116,6 +117,26 @@ func (a *app) volumeDetach() *cobra.Command {
 	}
 	waitFlag(c, &wait, "it is no longer in use there")
 	return c
+}
+
+// detached makes the look of a detach. One that is given back was refused: the device is in use.
+func detached(n noun[*adminv1.Attachment], at *adminv1.Attachment) func(context.Context) (stage, error) {
+	name := at.GetMeta().GetName()
+	look := gone(n, name, at.GetMeta().GetUid(), detaching)
+	return func(ctx context.Context) (stage, error) {
+		s, err := look(ctx)
+		if err != nil || s.done {
+			return s, err
+		}
+		now, ok, err := n.one(ctx, name)
+		if err != nil || !ok || now.GetMeta().GetDeletingSince() != nil {
+			return s, err
+		}
+		return s, &failure{
+			code: exitConflict, what: fmt.Sprintf("attachment %s: not detached: %s", name, now.GetMessage()),
+			next: "Unmount or close it on " + now.GetNode() + " first.",
+		}
+	}
 }
 
 func detaching(at *adminv1.Attachment) stage {

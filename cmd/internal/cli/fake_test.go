@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -344,7 +345,10 @@ func (c fakeVolumes) Attach(_ context.Context, r *adminv1.AttachRequest) (*admin
 }
 
 func (c fakeVolumes) Detach(_ context.Context, r *adminv1.AttachRequest) (*adminv1.Done, error) {
-	_, err := find("attachment", c.f.world.attachments, r.GetVolume()+"/"+r.GetNode())
+	a, err := find("attachment", c.f.world.attachments, r.GetVolume()+"/"+r.GetNode())
+	if err == nil {
+		a.Meta.DeletingSince = timestamppb.Now()
+	}
 	return &adminv1.Done{Revision: 99}, err
 }
 

@@ -181,9 +181,20 @@ rvol: volume db-3: not done after 30s; last seen: EstablishConnectivity: waiting
 	},
 	{
 		name: "detach waits until the attachment is gone",
-		args: "volume detach db-1 n1 --wait", events: []event{{time.Second, func(w *world) { w.attachments = nil }}},
+		args: "volume detach db-1 n1 --wait", events: []event{
+			{time.Second, func(w *world) { w.attachments = nil }},
+		},
 		out: "attachment db-1/n1 ended\n",
 		err: "0s Detaching: waiting for n1 to become Secondary\n",
+	},
+	{
+		name: "a detach that is given back was refused",
+		args: "volume detach db-1 n1 --wait", events: []event{{time.Second, func(w *world) {
+			w.attachments[0].Meta.DeletingSince, w.attachments[0].Message = nil, "in use by mount (pid 12)"
+		}}},
+		code: 4,
+		err: "0s Detaching: waiting for n1 to become Secondary\n" +
+			"rvol: attachment db-1/n1: not detached: in use by mount (pid 12). Unmount or close it on n1 first.\n",
 	},
 	{
 		name: "a volume group is made on a disk",

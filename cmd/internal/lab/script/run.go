@@ -111,11 +111,13 @@ func (r *runner) rvol(ts *testscript.TestScript, neg bool, args []string) {
 
 func (r *runner) run(args []string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
-	code = r.w.Rvol(context.Background(), &out, &errs, args)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	code = r.w.Rvol(ctx, &out, &errs, args)
 	return out.String(), errs.String(), code
 }
 
-// patience is how long eventually waits.
+// patience is how long a command may take, and how long eventually waits.
 const patience = 2 * time.Minute
 
 // eventually REGEXP... -- rvol command: repeats the command until its output matches every
