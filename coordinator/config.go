@@ -75,6 +75,7 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 func identityDir(dir string) identity.Dir { return identity.Dir(filepath.Join(dir, "identity")) }
 func sealingFile(dir string) string       { return filepath.Join(dir, "sealing.key") }
 func placeFile(dir string) string         { return filepath.Join(dir, "member.json") }
+func rosterFile(dir string) string        { return filepath.Join(dir, "roster.json") }
 func birthFile(dir string) string         { return filepath.Join(dir, "bootstrap.json") }
 func raftDir(dir string) string           { return filepath.Join(dir, "raft") }
 func auditDir(dir string) string          { return filepath.Join(dir, "audit") }

@@ -50,6 +50,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer func() { _ = m.trail.Close() }() // it is derived: Raft brings back what was not written
+	defer m.known.follow()()
 	transport := consensus.NewTransport(consensus.NetworkConfig{
 		Listener: tls.NewListener(c.Raft, m.known.in()), Advertise: m.place.Raft, Dial: m.dialRaft, Logger: c.Log,
 	})
@@ -83,8 +84,9 @@ func (m *member) load() (err error) {
 	}
 	m.store = state.NewStore(state.Options{Sink: m.trail})
 	m.source = identity.NewSource(own)
-	m.known = &acquaintances{store: m.store, place: m.place, source: m.source, log: m.Log}
-	return nil
+	m.known = &acquaintances{dir: m.Dir, store: m.store, source: m.source, log: m.Log}
+	m.known.saved, err = loadRoster(m.Dir)
+	return err
 }
 
 // join starts Raft, on what it finds or as the first member of a new cluster.

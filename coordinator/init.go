@@ -35,7 +35,7 @@ func Init(c InitConfig) error {
 	if c.Cluster == "" {
 		c.Cluster = "rvol-" + strings.ToLower(rand.Text()[:10])
 	}
-	p := place{Name: c.Name, API: c.API, Raft: c.Raft, JoinedAt: now}
+	p := place{Name: c.Name, API: c.API, Raft: c.Raft}
 	if err := errors.Join(p.check(), model.CheckName("cluster", c.Cluster, model.MaxName)); err != nil {
 		return err
 	}
@@ -55,7 +55,10 @@ func Init(c InitConfig) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(identity.WriteFile(sealingFile(c.Dir), sealing.Reveal()), saveJSON(birthFile(c.Dir), birth)); err != nil {
+	alone := roster{Time: now, Keys: []string{identity.FingerprintOf(own.Certificate()).String()}}
+	if err := errors.Join(
+		identity.WriteFile(sealingFile(c.Dir), sealing.Reveal()), saveJSON(birthFile(c.Dir), birth), alone.save(c.Dir),
+	); err != nil {
 		return err
 	}
 	if c.AdminConfig != "" {

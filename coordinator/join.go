@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 	"rvol/proto/identity"
@@ -56,40 +60,43 @@ func Join(ctx context.Context, c JoinConfig) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.ask(ctx, token, &adminv1.JoinMemberRequest{
+	answer, index, err := c.ask(ctx, token, &adminv1.JoinMemberRequest{
 		Token: c.Token, Csr: csr, Name: c.Name, RaftAddr: c.Raft, ApiAddr: c.API, Version: c.Version,
 		LowestFormat: state.MinFormat, HighestFormat: state.MaxFormat,
 	})
 	if err != nil {
 		return err
 	}
-	return c.keep(p, answer)
+	return c.keep(p, index, answer)
 }
 
-// ask redeems the token with the first coordinator that answers.
-func (c JoinConfig) ask(ctx context.Context, token identity.Token, req *adminv1.JoinMemberRequest) (*adminv1.JoinMemberResponse, error) {
+// ask redeems the token with the first coordinator that answers. index is of the log, at
+// which the answer is true.
+func (c JoinConfig) ask(ctx context.Context, token identity.Token, req *adminv1.JoinMemberRequest) (_ *adminv1.JoinMemberResponse, index uint64, _ error) {
 	if len(c.Coordinators) == 0 {
-		return nil, fmt.Errorf("%w: name a coordinator to join", model.ErrInvalid)
+		return nil, 0, fmt.Errorf("%w: name a coordinator to join", model.ErrInvalid)
 	}
 	var errs []error
 	for _, addr := range c.Coordinators {
 		conn, err := dialAPI(addr, c.Dial, identity.PinnedTLS(token.CA, time.Now))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		var head metadata.MD
 		call, cancel := context.WithTimeout(ctx, 30*time.Second)
-		answer, err := adminv1.NewClusterClient(conn).JoinMember(call, req)
+		answer, err := adminv1.NewClusterClient(conn).JoinMember(call, req, grpc.Header(&head))
 		cancel()
 		_ = conn.Close() // the answer is here, or will not come
 		if err == nil {
-			return answer, nil
+			index, err = strconv.ParseUint(strings.Join(head.Get(door.HeaderIndex), ""), 10, 64)
+			return answer, index, err
 		}
 		errs = append(errs, fmt.Errorf("join by %s: %s", addr, status.Convert(err).Message()))
 	}
-	return nil, errors.Join(errs...)
+	return nil, 0, errors.Join(errs...)
 }
 
-func (c JoinConfig) keep(p place, answer *adminv1.JoinMemberResponse) error {
+func (c JoinConfig) keep(p place, index uint64, answer *adminv1.JoinMemberResponse) error {
 	cert, err := x509.ParseCertificate(answer.GetCertificate())
 	if err != nil {
 		return fmt.Errorf("read the certificate from the cluster: %w", err)
@@ -108,7 +115,10 @@ func (c JoinConfig) keep(p place, answer *adminv1.JoinMemberResponse) error {
 	if err := identity.WriteFile(sealingFile(c.Dir), sealing.Reveal()); err != nil {
 		return err
 	}
-	p.JoinedAt, p.Keys = identity.IssuedAt(cert), answer.GetMemberKeys()
+	members := roster{Index: index, Time: identity.IssuedAt(cert), Keys: answer.GetMemberKeys()}
+	if err := members.save(c.Dir); err != nil {
+		return err
+	}
 	return p.save(c.Dir)
 }
 

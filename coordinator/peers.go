@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"rvol/coordinator/model"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
 	"rvol/proto/identity"
@@ -16,12 +15,13 @@ import (
 
 // acquaintances is whom this member takes, by the keys in its memory.
 type acquaintances struct {
+	dir    string
 	store  *state.Store
-	place  place
 	source *identity.Source
 	log    *slog.Logger
 
 	mu     sync.Mutex
+	saved  roster
 	lapsed map[identity.Fingerprint]error // told once each
 }
 
@@ -60,26 +60,17 @@ func (a *acquaintances) strictly(config *tls.Config) *tls.Config {
 	return config
 }
 
-// member says whether a peer is a member of the cluster. Its key stands in the state; or
-// it joined after the newest entry this coordinator has, which its certificate proves,
-// for it cannot feed itself the entry that says so; or the state is still empty and the
-// coordinator that let this one join named it.
+// member says whether a peer is a member of the cluster: its key is on the roster, or it
+// joined after the newest entry that this coordinator knows, as its certificate proves.
+// Without the second, a coordinator that was away could not be told of the new member by
+// the new member.
 func (a *acquaintances) member(p identity.Peer) error {
-	v := a.store.View()
-	unknown := enroll.Known(v, p.Key, p.ID)
-	if unknown == nil {
+	r := a.current()
+	if slices.Contains(r.Keys, p.Key.String()) {
 		return nil
 	}
-	_, settled := state.Get[*model.Cluster](v, model.ClusterName)
-	if !settled && slices.Contains(a.place.Keys, p.Key.String()) {
-		return nil
-	}
-	since := v.Time()
-	if !settled {
-		since = a.place.JoinedAt
-	}
-	if issued := identity.IssuedAt(p.Cert); !issued.After(since) {
-		return fmt.Errorf("check the key of %s: %w", p.ID, unknown)
+	if issued := identity.IssuedAt(p.Cert); !issued.After(r.Time) {
+		return fmt.Errorf("check the key of %s: %w", p.ID, identity.ErrUnknownKey)
 	}
 	return p.CheckTime(time.Now())
 }

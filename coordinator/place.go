@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"strconv"
-	"time"
 
 	"rvol/coordinator/model"
 	"rvol/proto/identity"
@@ -16,11 +15,9 @@ import (
 // place is this member's place in its cluster, as its directory remembers it. It is
 // written last by Init and Join: where it stands, all else does.
 type place struct {
-	Name     string    `json:"name"`
-	API      string    `json:"api"`  // host:port for the command line and agents
-	Raft     string    `json:"raft"` // host:port for the other members
-	JoinedAt time.Time `json:"joined_at"`
-	Keys     []string  `json:"keys,omitempty"` // of the members at that time
+	Name string `json:"name"`
+	API  string `json:"api"`  // host:port for the command line and agents
+	Raft string `json:"raft"` // host:port for the other members
 }
 
 // errNoPlace says that a directory is not that of a member.
