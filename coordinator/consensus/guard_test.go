@@ -77,6 +77,7 @@ func (d *disk) Set(key, value []byte) error {
 	return errors.Join(d.try("store "+string(key)), d.StableStore.Set(key, value))
 }
 
+//nolint:revive // argument-limit: this is Raft's interface
 func (d *disk) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
 	if err := d.try("create snapshot"); err != nil {
 		return nil, err
@@ -155,6 +156,9 @@ func breakDisk(t *testing.T, op, who string) {
 	for range 10 {
 		if _, err := broken.Propose(t.Context(), put("after", "")); !errors.Is(err, model.ErrStopped) {
 			t.Errorf("after its disk failed the member answers %v", err)
+		}
+		if _, err := broken.ConsistentRead(t.Context()); !errors.Is(err, model.ErrStopped) {
+			t.Errorf("after its disk failed the member reads %v", err)
 		}
 	}
 	if n := disks[broken.id].writesAfterTheFault(); n > 0 {

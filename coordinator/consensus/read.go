@@ -16,6 +16,9 @@ import (
 // for the leader, and fails elsewhere with *model.NotLeaderError; Store.View answers
 // everywhere, but may lag.
 func (n *Node) ConsistentRead(ctx context.Context) (state.View, error) {
+	if err := n.guard.failed(); err != nil {
+		return state.View{}, err
+	}
 	if err := n.caughtUp(ctx); err != nil {
 		return state.View{}, err
 	}
