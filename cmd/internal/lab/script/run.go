@@ -60,6 +60,7 @@ func (r *runner) commands() map[string]command {
 		"cut":         r.cut,
 		"heal":        func(ts *testscript.TestScript, neg bool, _ []string) { check(ts, neg, r.w.Heal()) },
 		"tool":        r.tool,
+		"holds":       r.holds,
 		"write":       r.write,
 		"read":        r.read,
 		"hold":        r.hold,
@@ -175,6 +176,14 @@ func (r *runner) cut(ts *testscript.TestScript, neg bool, args []string) {
 func (r *runner) tool(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, args, 2)
 	out, err := r.w.Tool(context.Background(), args[0], args[1:])
+	fmt.Fprint(ts.Stdout(), out)
+	check(ts, neg, err)
+}
+
+// holds NODE: what the node holds of rvol's, for stdout.
+func (r *runner) holds(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, args, 1)
+	out, err := r.w.Holds(context.Background(), args[0])
 	fmt.Fprint(ts.Stdout(), out)
 	check(ts, neg, err)
 }

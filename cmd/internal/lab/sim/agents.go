@@ -82,7 +82,7 @@ func (n *Node) startAgent() error {
 	config := agent.Config{
 		Log: n.c.Log.With("node", n.Name), Node: n.Name, Version: n.c.Version, Root: n.Root, State: n.agentDir(),
 		Machine: host.Machine{HostName: n.Name, MachineID: "machine-" + n.Name, BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
-		Run:     n.Run, Follow: n.DRBD.Follow, Find: n.find,
+		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
 		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(identity.NewSource(own), n.dial),
 		Coordinators: place.Coordinators,
 	}
@@ -92,6 +92,3 @@ func (n *Node) startAgent() error {
 	n.agent = start(func(ctx context.Context) error { return agent.Run(ctx, config) })
 	return nil
 }
-
-// find is what the host's search for a tool says: all are installed here.
-func (n *Node) find(string) error { return nil }

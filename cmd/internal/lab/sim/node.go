@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rvol/agent/agenttest"
+	"rvol/agent/host"
 	"rvol/coordinator"
 )
 
@@ -23,6 +24,7 @@ type Node struct {
 	boots       int
 	coordinator *process
 	agent       *process
+	missing     map[string]bool // tools that are not installed
 }
 
 // process is something that runs until it is stopped, or ends by itself.
@@ -75,7 +77,7 @@ func (c *Cluster) newNode(i int) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make node %s: %w", name, err)
 	}
-	return &Node{Machine: m, c: c, index: i, boots: 1}, nil
+	return &Node{Machine: m, c: c, index: i, boots: 1, missing: map[string]bool{}}, nil
 }
 
 func (n *Node) api() string            { return net.JoinHostPort(n.Name, apiPort) }
@@ -175,4 +177,22 @@ func (n *Node) Off() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.off
+}
+
+// run runs one tool, unless it is not installed.
+func (n *Node) run(ctx context.Context, argv ...string) ([]byte, error) {
+	if err := n.find(argv[0]); err != nil {
+		return nil, err
+	}
+	return n.Run(ctx, argv...)
+}
+
+// find is what the host's search for a tool says.
+func (n *Node) find(tool string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.missing[tool] {
+		return &host.MissingToolError{Tool: tool}
+	}
+	return nil
 }

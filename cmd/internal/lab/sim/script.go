@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"rvol/cmd/internal/cli"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
+	"rvol/lvm"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -101,6 +103,34 @@ func (s *Scripted) Tool(ctx context.Context, node string, argv []string) (string
 	}
 	out, err := n.Run(ctx, argv...)
 	return string(out), err
+}
+
+// Holds lists the node's logical volumes, DRBD resources and .res files.
+func (s *Scripted) Holds(ctx context.Context, node string) (string, error) {
+	n, err := s.Node(node)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	report, err := lvm.New(n.Run).Report(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, lv := range report.LVs {
+		fmt.Fprintf(&out, "lv %s/%s\n", lv.VG, lv.Name)
+	}
+	resources, err := drbd.New(n.Run, s.DRBD).StatusAll(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range resources {
+		fmt.Fprintf(&out, "drbd %s\n", r.Name)
+	}
+	files, err := n.Files("etc/drbd.d/rvol")
+	for _, f := range files {
+		fmt.Fprintf(&out, "file %s\n", f)
+	}
+	return out.String(), err
 }
 
 // minor finds the DRBD minor behind the stable path of a volume's first device.
@@ -205,6 +235,15 @@ const always = 1000
 func (n *Node) fault(verb, kind string, args []string) (undo func(), err error) {
 	isDRBD := len(verb) > 4 && verb[:4] == "drbd" || drbdVerbs[verb]
 	switch {
+	case kind == "missing":
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.missing[verb] = true
+		return func() {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			delete(n.missing, verb)
+		}, nil
 	case isDRBD:
 		f := drbdtest.Fault{Match: verb}
 		switch kind {
@@ -215,7 +254,7 @@ func (n *Node) fault(verb, kind string, args []string) (undo func(), err error) 
 		case "fail":
 			f.Code, f.Stderr = exit(args)
 		default:
-			return nil, fmt.Errorf("no fault %q: want hang, garbage or fail", kind)
+			return nil, fmt.Errorf("no fault %q: want hang, garbage, missing or fail", kind)
 		}
 		return n.DRBD.Inject(f), nil
 	case kind == "hang":
@@ -230,7 +269,7 @@ func (n *Node) fault(verb, kind string, args []string) (undo func(), err error) 
 		}
 		return func() {}, nil
 	}
-	return nil, fmt.Errorf("no fault %q: want hang, garbage or fail", kind)
+	return nil, fmt.Errorf("no fault %q: want hang, garbage, missing or fail", kind)
 }
 
 var drbdVerbs = map[string]bool{
