@@ -69,7 +69,7 @@ func (m *member) controllers() []control.Controller {
 	return []control.Controller{
 		control.Node{NotReadyAfter: m.NotReadyAfter, Interval: m.Heartbeat},
 		control.Capacity{}, control.Pool{}, control.Class{}, control.Rollout{}, control.NewScheduling(),
-		control.Volume{}, control.Attachment{}, control.Release{},
+		control.Volume{}, control.Transition{}, control.Attachment{}, control.Release{},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -22,20 +23,27 @@ type cluster struct {
 	store *state.Store
 	inv   *inventory.Inventory
 
+	ctx    context.Context //nolint:containedctx // of the test: leaders come and go in it
+	depose func()
+
 	mu     sync.Mutex
 	index  uint64
 	causes []string
 	nodes  map[string]*agent
+	sizes  map[string]int64 // of DRBD's devices, by volume
 }
 
 // agent is one scripted node.
 type agent struct {
 	session  uint64
-	size     int64 // extents of vg0, 4 MiB each
-	frozen   bool  // says nothing new
-	lost     bool  // its DRBD sees no peer
-	open     bool  // its devices are held open
+	size     int64  // extents of vg0, 4 MiB each
+	frozen   bool   // says nothing new
+	lost     bool   // its DRBD sees no peer
+	open     bool   // its devices are held open
+	stuck    bool   // its lvextend never ends
+	full     string // its lvextend fails for good, saying this
 	released map[string]bool
+	lvs      map[string]int64 // sizes by reservation
 }
 
 func (c *cluster) Propose(_ context.Context, t state.Txn) (uint64, error) {
@@ -64,7 +72,7 @@ func (c *cluster) Propose(_ context.Context, t state.Txn) (uint64, error) {
 // newCluster starts n nodes, each with a volume group of the given number of extents.
 func newCluster(t *testing.T, ctx context.Context, n int, extents int64) *cluster {
 	t.Helper()
-	c := &cluster{t: t, store: state.NewStore(state.Options{}), inv: inventory.New(), nodes: map[string]*agent{}}
+	c := &cluster{t: t, store: state.NewStore(state.Options{}), inv: inventory.New(), nodes: map[string]*agent{}, sizes: map[string]int64{}}
 	cl := &model.Cluster{ID: "test", Incarnation: 1, Format: 1}
 	cl.Name = model.ClusterName
 	c.put(cl)
@@ -83,15 +91,38 @@ func newCluster(t *testing.T, ctx context.Context, n int, extents int64) *cluste
 		c.put(node)
 		c.put(st)
 		c.put(lvg)
-		c.nodes[name] = &agent{size: extents, released: map[string]bool{}}
+		c.nodes[name] = &agent{size: extents, released: map[string]bool{}, lvs: map[string]int64{}}
 	}
-	log := slog.New(slog.DiscardHandler)
-	go Run(ctx, Sources{Store: c.store, Inventory: c.inv, Proposer: c, Log: log},
-		Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Rollout{}, Volume{}, NewScheduling(), Attachment{}, Release{})
+	c.ctx = ctx
+	c.lead()
 	for name := range c.nodes {
 		go c.live(ctx, name)
 	}
 	return c
+}
+
+// lead lets a leader decide until the next election.
+func (c *cluster) lead() {
+	ctx, cancel := context.WithCancel(c.ctx)
+	var run sync.WaitGroup
+	run.Go(func() {
+		Run(ctx, Sources{Store: c.store, Inventory: c.inv, Proposer: c, Log: slog.New(slog.DiscardHandler)},
+			Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Rollout{}, Volume{},
+			NewScheduling(), Transition{}, Attachment{}, Release{})
+	})
+	c.depose = func() { cancel(); run.Wait() }
+}
+
+// elect ends the leader, wherever it is, and lets another lead that has heard nothing yet.
+func (c *cluster) elect() {
+	c.depose()
+	c.inv.Reset()
+	c.mu.Lock()
+	for _, a := range c.nodes {
+		a.session = 0
+	}
+	c.mu.Unlock()
+	c.lead()
 }
 
 func (c *cluster) put(objs ...model.Object) {
@@ -151,7 +182,7 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 				a.released[res.Name] = true
 				continue
 			}
-			vg.LVs = append(vg.LVs, inventory.LV{Name: res.LV, UUID: "lv-" + res.Name, Size: res.Granted, Reservation: res.Name})
+			vg.LVs = append(vg.LVs, inventory.LV{Name: res.LV, UUID: "lv-" + res.Name, Size: c.grow(v, a, res), Reservation: res.Name})
 		}
 		if r.Deleting() || !r.Conditions.Is("Scheduled", model.True) {
 			continue
@@ -159,7 +190,12 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 		vs, _ := state.Get[*model.VolumeStatus](v, r.Volume)
 		st := inventory.ReplicaState{Volume: r.Volume, UID: r.UID, Preconfigured: true, JustCreated: !vs.Formed}
 		for _, d := range r.Devices {
-			st.Backing = append(st.Backing, inventory.Backing{Number: d.Number, Reservation: d.Reservation, LVUUID: "lv-" + d.Reservation})
+			st.Backing = append(st.Backing, inventory.Backing{
+				Number: d.Number, Reservation: d.Reservation, LVUUID: "lv-" + d.Reservation, LVSize: a.lvs[d.Reservation],
+			})
+			if a.full != "" && transition.Growing(vs) {
+				st.Error, st.ErrorClass, st.Definite = a.full, "no-space", true
+			}
 		}
 		if _, ok := vs.Datamesh.Member(r.ID); ok {
 			st.AppliedRevision = vs.Datamesh.Revision
@@ -172,6 +208,18 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 		out.Released[uid] = true
 	}
 	return out
+}
+
+// grow lets the LV of a reservation have what it is ordered to have, and tells its size.
+func (c *cluster) grow(v state.View, a *agent, res *model.Reservation) int64 {
+	volume, _, _ := model.SplitReplicaName(res.Owner)
+	vs, _ := state.Get[*model.VolumeStatus](v, volume)
+	size := res.Granted
+	if vs != nil && transition.Growing(vs) && !a.stuck && a.full == "" {
+		size = max(size, res.Pending)
+	}
+	a.lvs[res.Name] = max(a.lvs[res.Name], size)
+	return a.lvs[res.Name]
 }
 
 func (c *cluster) resource(v state.View, a *agent, r *model.Replica, vs *model.VolumeStatus, st *inventory.ReplicaState) inventory.Resource {
@@ -188,6 +236,8 @@ func (c *cluster) resource(v state.View, a *agent, r *model.Replica, vs *model.V
 		disk = drbd.UpToDate
 	}
 	res := inventory.Resource{Name: model.ResourceName(r.Volume), Role: drbd.Secondary, Devices: []inventory.Device{{Disk: disk}}}
+	c.sizes[r.Volume] = max(c.sizes[r.Volume], transition.ResizeTo(vs, r.ID, 0))
+	res.Devices[0].Size = c.sizes[r.Volume]
 	peer := inventory.Peer{NodeID: -1, Connection: drbd.Connected, Devices: []inventory.PeerDevice{{Replication: drbd.Established, Disk: disk}}}
 	if a.lost {
 		peer.Connection, peer.Devices[0].Replication, peer.Devices[0].Disk = drbd.Connecting, drbd.Off, drbd.DUnknown

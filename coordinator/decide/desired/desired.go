@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/drbd"
 )
@@ -69,9 +70,11 @@ type Resource struct {
 // Device is one device of a resource.
 type Device struct {
 	model.ReplicaDevice
-	Size    int64              // usable bytes
-	Backing *model.Reservation // Diskful only
-	Wipe    string
+	Size        int64              // usable bytes
+	Backing     *model.Reservation // Diskful only
+	BackingSize int64              // bytes that the LV must have, at least
+	ResizeTo    int64              // usable bytes that this member lets DRBD take, on all; 0: none
+	Wipe        string
 }
 
 // Release is a reservation whose LV must go.
@@ -160,6 +163,13 @@ func resource(s State, v Volume, reservations map[string]*model.Reservation) Res
 
 func device(v Volume, d model.ReplicaDevice, backing *model.Reservation) Device {
 	out := Device{ReplicaDevice: d, Backing: backing, Wipe: v.Status.Configuration.Wipe}
+	out.ResizeTo = transition.ResizeTo(v.Status, v.Replica.ID, d.Number)
+	if backing != nil {
+		out.BackingSize = backing.Granted
+		if transition.Growing(v.Status) {
+			out.BackingSize = max(backing.Granted, backing.Pending)
+		}
+	}
 	for _, size := range append(slices.Clone(v.Devices), v.Status.Datamesh.Devices...) {
 		if size.Number == d.Number {
 			out.Size = size.Size // the mesh's, where it knows the device

@@ -76,7 +76,10 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 }
 
 func transition(t *model.Transition) *adminv1.Transition {
-	out := &adminv1.Transition{Type: t.Type, Plan: t.Plan, StartedAt: timestamp(t.StartedAt), Restarts: int32(t.Restarts)}
+	out := &adminv1.Transition{Type: t.Type, Plan: t.Plan, StartedAt: timestamp(t.StartedAt), Restarts: int32(t.Restarts), Abort: t.Abort}
+	for _, d := range t.Devices {
+		out.Devices = append(out.Devices, &adminv1.VolumeDevice{Number: int32(d.Number), Size: d.Size})
+	}
 	for _, s := range t.Steps {
 		out.Steps = append(out.Steps, &adminv1.TransitionStep{
 			Name: s.Name, Status: string(s.Status), Message: s.Message,
@@ -104,19 +107,8 @@ func (s *volumes) Create(ctx context.Context, r *adminv1.CreateVolumeRequest) (*
 			}
 			return nil, door.Refuse(model.ErrExists, vol.Key(), reason, "use another name, or see `rvol volume show "+vol.Name+"`")
 		}
-		class, err := find[*model.Class](v, vol.Class)
+		class, err := mayMakeVolume(v, vol)
 		if err != nil {
-			return nil, err
-		}
-		if class.Deleting() {
-			return nil, door.Refuse(model.ErrBusy, class.Key(), "it is being deleted", "use another class")
-		}
-		for _, node := range vol.AttachTo {
-			if _, err := find[*model.Node](v, node); err != nil {
-				return nil, err
-			}
-		}
-		if err := couldFit(v, vol, class); err != nil {
 			return nil, err
 		}
 		b.Expect(class.Key(), class.Revision)
@@ -126,6 +118,23 @@ func (s *volumes) Create(ctx context.Context, r *adminv1.CreateVolumeRequest) (*
 		return nil, err
 	}
 	return s.one(vol.Name)
+}
+
+// mayMakeVolume refuses a volume that could never be, and returns its class.
+func mayMakeVolume(v state.View, vol *model.Volume) (*model.Class, error) {
+	class, err := find[*model.Class](v, vol.Class)
+	if err != nil {
+		return nil, err
+	}
+	if class.Deleting() {
+		return nil, door.Refuse(model.ErrBusy, class.Key(), "it is being deleted", "use another class")
+	}
+	for _, node := range vol.AttachTo {
+		if _, err := find[*model.Node](v, node); err != nil {
+			return nil, err
+		}
+	}
+	return class, couldFit(v, vol, class)
 }
 
 func newVolume(r *adminv1.CreateVolumeRequest) (*model.Volume, error) {

@@ -54,11 +54,11 @@ func resource(r desired.Resource) *agentv1.DesiredResource {
 }
 
 func device(d desired.Device) *agentv1.DesiredDevice {
-	out := &agentv1.DesiredDevice{Number: int32(d.Number), Minor: int32(d.Minor), Size: d.Size}
+	out := &agentv1.DesiredDevice{Number: int32(d.Number), Minor: int32(d.Minor), Size: d.Size, ResizeTo: d.ResizeTo}
 	if b := d.Backing; b != nil {
 		out.Backing = &agentv1.Backing{
 			Reservation: b.Name, Vg: b.VGName, VgUuid: b.Pool.VG, ThinPool: b.ThinPool,
-			Lv: b.LV, LvUuid: b.LVUUID, Size: b.Granted, Wipe: d.Wipe,
+			Lv: b.LV, LvUuid: b.LVUUID, Size: d.BackingSize, Wipe: d.Wipe,
 		}
 	}
 	return out

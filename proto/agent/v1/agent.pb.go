@@ -2410,8 +2410,9 @@ type DesiredDevice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Minor         int32                  `protobuf:"varint,2,opt,name=minor,proto3" json:"minor,omitempty"`
-	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`      // usable bytes
-	Backing       *Backing               `protobuf:"bytes,4,opt,name=backing,proto3" json:"backing,omitempty"` // Diskful only
+	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`                         // usable bytes
+	Backing       *Backing               `protobuf:"bytes,4,opt,name=backing,proto3" json:"backing,omitempty"`                    // Diskful only
+	ResizeTo      int64                  `protobuf:"varint,5,opt,name=resize_to,json=resizeTo,proto3" json:"resize_to,omitempty"` // usable bytes that this member, and no other, lets DRBD take; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2472,6 +2473,13 @@ func (x *DesiredDevice) GetBacking() *Backing {
 		return x.Backing
 	}
 	return nil
+}
+
+func (x *DesiredDevice) GetResizeTo() int64 {
+	if x != nil {
+		return x.ResizeTo
+	}
+	return 0
 }
 
 type Backing struct {
@@ -3541,12 +3549,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
 	"\fOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x01\n" +
 	"\rDesiredDevice\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05minor\x18\x02 \x01(\x05R\x05minor\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x120\n" +
-	"\abacking\x18\x04 \x01(\v2\x16.rvol.agent.v1.BackingR\abacking\"\xc2\x01\n" +
+	"\abacking\x18\x04 \x01(\v2\x16.rvol.agent.v1.BackingR\abacking\x12\x1b\n" +
+	"\tresize_to\x18\x05 \x01(\x03R\bresizeTo\"\xc2\x01\n" +
 	"\aBacking\x12 \n" +
 	"\vreservation\x18\x01 \x01(\tR\vreservation\x12\x0e\n" +
 	"\x02vg\x18\x02 \x01(\tR\x02vg\x12\x17\n" +
