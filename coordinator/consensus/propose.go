@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -64,24 +65,20 @@ func (n *Node) Propose(ctx context.Context, t state.Txn) (uint64, error) {
 // under way it does not wait for more: a lone client is as fast as the disk.
 func (n *Node) propose() {
 	flights := make(chan flight, 16)
-	landed := make(chan struct{}, cap(flights)+1)
+	var aloft atomic.Int64
 	n.tasks.Go(func() {
 		for f := range flights {
 			f.land(n)
-			landed <- struct{}{}
+			aloft.Add(-1)
 		}
 	})
 	defer close(flights)
-	aloft := 0
 	for {
 		select {
-		case <-landed:
-			aloft--
 		case p := <-n.proposed:
-			batch := n.gather(p, aloft > 0)
-			if f, ok := n.launch(batch); ok {
+			if f, ok := n.launch(n.gather(p, aloft.Load() > 0)); ok {
+				aloft.Add(1)
 				flights <- f
-				aloft++
 			}
 		case <-n.stopped.Done():
 			return
