@@ -63,16 +63,15 @@ func (c Rollout) Decide(w World, key string) (Outcome, error) {
 	b := state.NewTxn(Actor(c), "").Expect(cs.Key(), cs.Revision)
 	var took, done []string
 	for _, v := range volumes {
-		switch effect, behind := effectOn(w, cs, v); {
-		case v.Status == nil:
-		case v.Status.ConfiguringRevision != 0 && confirmed(w, v.Status, v.Name):
+		switch {
+		case takes(w, cs, plan, v):
+			b.Put(taken(w, v, cl, cs))
+			took = append(took, v.Name)
+		case v.Status != nil && v.Status.ConfiguringRevision != 0 && confirmed(w, v.Status, v.Name):
 			next := model.Clone(v.Status)
 			next.ConfiguringRevision = 0
 			b.Put(seenBy(w, v, next, cl, cs))
 			done = append(done, v.Name)
-		case behind && (effect == rollout.None || effect == rollout.Options && slices.Contains(plan.Next, v.Name)):
-			b.Put(taken(w, v, effect, cl, cs))
-			took = append(took, v.Name)
 		}
 	}
 	if b.Empty() {
@@ -80,6 +79,15 @@ func (c Rollout) Decide(w World, key string) (Outcome, error) {
 	}
 	b.Because(rolloutCause(cs, took, done))
 	return Outcome{Txn: b}, nil
+}
+
+// takes says whether it is a volume's turn to take the configuration in force.
+func takes(w World, cs *model.ClassStatus, plan rollout.Plan, v storageclass.Volume) bool {
+	if !behind(cs, v) {
+		return false
+	}
+	effect := effectOn(w, cs, v)
+	return effect == rollout.None || effect == rollout.Options && slices.Contains(plan.Next, v.Name)
 }
 
 func rolloutCause(cs *model.ClassStatus, took, done []string) string {
@@ -95,11 +103,11 @@ func rolloutCause(cs *model.ClassStatus, took, done []string) string {
 
 // taken is the status of a volume that takes the configuration in force. Where its members
 // have to render theirs anew, the mesh moves to a new revision, which they confirm.
-func taken(w World, v storageclass.Volume, effect rollout.Effect, cl *model.Class, cs *model.ClassStatus) *model.VolumeStatus {
+func taken(w World, v storageclass.Volume, cl *model.Class, cs *model.ClassStatus) *model.VolumeStatus {
 	next := model.Clone(v.Status)
 	cfg := *cs.Configuration
 	next.Configuration, next.ConfigurationGeneration, next.ConfigurationObserved = &cfg, cs.ConfigurationGeneration, cs.ConfigurationGeneration
-	if effect == rollout.Options {
+	if effectOn(w, cs, v) == rollout.Options {
 		next.Datamesh.Revision++
 		next.ConfiguringRevision = next.Datamesh.Revision
 	}
@@ -111,13 +119,15 @@ func seenBy(w World, v storageclass.Volume, next *model.VolumeStatus, cl *model.
 	return next
 }
 
-// effectOn is what the configuration in force asks of a formed volume that runs an older one.
-func effectOn(w World, cs *model.ClassStatus, v storageclass.Volume) (effect rollout.Effect, behind bool) {
+// behind says that a formed volume runs another configuration than the one in force.
+func behind(cs *model.ClassStatus, v storageclass.Volume) bool {
 	vs := v.Status
-	if vs == nil || !vs.Formed || vs.Configuration == nil || v.Deleting() || vs.ConfigurationGeneration == cs.ConfigurationGeneration {
-		return rollout.None, false
-	}
-	return rollout.Between(vs.Configuration, cs.Configuration, samePlaces(w, cs.Configuration.Pool, v.Name)), true
+	return vs != nil && vs.Formed && vs.Configuration != nil && !v.Deleting() && vs.ConfigurationGeneration != cs.ConfigurationGeneration
+}
+
+// effectOn is what the configuration in force asks of a volume that is behind.
+func effectOn(w World, cs *model.ClassStatus, v storageclass.Volume) rollout.Effect {
+	return rollout.Between(v.Status.Configuration, cs.Configuration, samePlaces(w, cs.Configuration.Pool, v.Name))
 }
 
 // samePlaces says whether all placed replicas of a volume stand where a pool allows them.

@@ -87,20 +87,11 @@ func invalid(p Pool, nodes []Node) (reason, message string) {
 	case len(lacking) == 0:
 		return "", ""
 	}
-	return PoolInvalidLVMVolumeGroup,
-		fmt.Sprintf("volume group %s is offered, but on no node with %s", strings.Join(lacking, ", "), p.wants())
-}
-
-// wants is what the pool needs of a volume group.
-func (p Pool) wants() string {
-	s := "thick volumes"
+	wants := "thick volumes"
 	if p.ThinPool != "" {
-		s = fmt.Sprintf("thin pool %q", p.ThinPool)
+		wants = fmt.Sprintf("thin pool %q", p.ThinPool)
 	}
-	if len(p.Selector) > 0 {
-		s += " and labels " + p.Selector.String()
-	}
-	return s
+	return PoolInvalidLVMVolumeGroup, fmt.Sprintf("volume group %s is offered, but on no node with %s", strings.Join(lacking, ", "), wants)
 }
 
 // offers says whether any node offers a volume group of that name, and whether any that the pool can use.

@@ -141,15 +141,18 @@ func TestAnInvalidPoolKeepsItsList(t *testing.T) {
 		reason, message string
 	}{
 		{
-			"a volume group that nobody offers", eligibility.Pool{VGs: []string{"vg0", "vg1", "vg2"}},
+			"a volume group that nobody offers",
+			eligibility.Pool{VGs: []string{"vg0", "vg1", "vg2"}},
 			eligibility.PoolLVMVolumeGroupNotFound, "no node offers a volume group named vg1, vg2",
 		},
 		{
-			"a thin pool that nobody offers", eligibility.Pool{VGs: []string{"vg0"}, ThinPool: "tp"},
+			"a thin pool that nobody offers",
+			eligibility.Pool{VGs: []string{"vg0"}, ThinPool: "tp"},
 			eligibility.PoolInvalidLVMVolumeGroup, `volume group vg0 is offered, but on no node with thin pool "tp"`,
 		},
 		{
-			"a selector that cannot be", eligibility.Pool{Nodes: eligibility.Selector{{Key: "a", Operator: eligibility.In}}},
+			"a selector that cannot be",
+			eligibility.Pool{Nodes: eligibility.Selector{{Key: "a", Operator: eligibility.In}}},
 			eligibility.PoolInvalidLabelSelector, `label "a": In needs at least one value`,
 		},
 	} {

@@ -77,6 +77,7 @@ func Services(c Config) func(grpc.ServiceRegistrar) {
 		adminv1.RegisterClusterServer(r, &cluster{api: a})
 		adminv1.RegisterTokensServer(r, &tokens{api: a})
 		adminv1.RegisterEventsServer(r, &events{api: a})
+		adminv1.RegisterObjectsServer(r, &objects{api: a})
 		adminv1.RegisterPlansServer(r, &plans{api: a})
 		adminv1.RegisterHoldsServer(r, &holds{api: a})
 	}

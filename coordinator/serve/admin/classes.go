@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"rvol/coordinator/decide/layout"
+	"rvol/coordinator/decide/storageclass"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
@@ -66,48 +67,39 @@ func classOf(v state.View, c *model.Class) *adminv1.Class {
 
 // classLayout is the layout a new volume of the class would get on the nodes of its pool.
 func classLayout(v state.View, c *model.Class, pool string) layout.Layout {
-	if ps, ok := state.Get[*model.PoolStatus](v, pool); ok && only84(ps) {
-		if l, err := layout.NewDRBD84(c.FTT, c.GMDR); err == nil {
-			return l
-		}
+	var nodes []model.EligibleNode
+	if ps, ok := state.Get[*model.PoolStatus](v, pool); ok {
+		nodes = ps.EligibleNodes
 	}
-	return layout.Formula(c.FTT, c.GMDR)
-}
-
-// only84 says that DRBD 8.4 is all that the nodes with storage have.
-func only84(ps *model.PoolStatus) bool {
-	old := false
-	for _, n := range ps.EligibleNodes {
-		if len(n.LVGs) == 0 {
-			continue
-		}
-		if n.DRBD == "9" {
-			return false
-		}
-		old = old || n.DRBD == "8.4"
+	l, err := storageclass.Layout(c, nodes)
+	if err != nil {
+		return layout.Formula(c.FTT, c.GMDR)
 	}
-	return old
+	return l
 }
 
 // Create makes a class. What it leaves open is written down with its default.
 func (s *classes) Create(ctx context.Context, r *adminv1.Class) (*adminv1.Class, error) {
-	name := r.GetMeta().GetName()
-	c, err := newClass(name, r)
-	if err != nil {
-		return nil, err
-	}
-	_, err = s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+	name, spec := r.GetMeta().GetName(), &adminv1.ClassSpec{Labels: r.GetMeta().GetLabels(), Properties: r.GetMeta().GetProperties()}
+	copySame(spec, r)
+	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		if old, ok := state.Get[*model.Class](v, name); ok {
 			reason := "exists already"
 			if old.Deleting() {
 				reason = "a class of that name is being deleted"
 			}
-			return nil, door.Refuse(model.ErrExists, c.Key(), reason, "")
+			return nil, door.Refuse(model.ErrExists, old.Key(), reason, "")
+		}
+		c, err := newClass(name, spec)
+		if err != nil {
+			return nil, err
 		}
 		if c.Pool != "" {
-			if _, err := find[*model.Pool](v, c.Pool); err != nil {
+			p, err := namedPool(v, c)
+			if err != nil {
 				return nil, err
 			}
+			b.Expect(p.Key(), p.Revision)
 		}
 		return b.Because(fmt.Sprintf("make class %s: FTT %d, GMDR %d", name, c.FTT, c.GMDR)).Put(c), nil
 	})
@@ -117,16 +109,29 @@ func (s *classes) Create(ctx context.Context, r *adminv1.Class) (*adminv1.Class,
 	return s.one(name)
 }
 
-func newClass(name string, r *adminv1.Class) (*model.Class, error) {
+// namedPool is the pool that a class names.
+func namedPool(v state.View, c *model.Class) (*model.Pool, error) {
+	p, err := find[*model.Pool](v, c.Pool)
+	if err != nil {
+		return nil, err
+	}
+	if p.Generated {
+		return nil, door.Invalid(c.Key(), "pool %s is made from a class and goes with it: give the storage itself", p.Name)
+	}
+	return p, nil
+}
+
+// newClass makes a class of what people wrote.
+func newClass(name string, r *adminv1.ClassSpec) (*model.Class, error) {
 	if err := model.CheckName("class", name, model.MaxName); err != nil {
 		return nil, err
 	}
 	c := &model.Class{
-		Meta: newMeta(name, r.GetMeta().GetLabels()), Pool: r.GetPool(), Zones: r.GetZones(),
+		Meta: newMeta(name, r.GetLabels()), Pool: r.GetPool(), Zones: r.GetZones(),
 		NodeSelector: r.GetNodeSelector(), TrustZeroed: r.GetTrustZeroed(), DRBD: r.GetDrbd(),
 	}
-	c.Properties = r.GetMeta().GetProperties()
-	for _, step := range []func(*model.Class, *adminv1.Class) error{failures, place, strategies, options} {
+	c.Properties = r.GetProperties()
+	for _, step := range []func(*model.Class, *adminv1.ClassSpec) error{failures, place, strategies, options} {
 		if err := step(c, r); err != nil {
 			return nil, err
 		}
@@ -135,7 +140,7 @@ func newClass(name string, r *adminv1.Class) (*model.Class, error) {
 }
 
 // failures reads what volumes outlive, and what zones mean for it.
-func failures(c *model.Class, r *adminv1.Class) error {
+func failures(c *model.Class, r *adminv1.ClassSpec) error {
 	topology, err := layout.ParseTopology(r.GetTopology())
 	if err != nil {
 		return door.Invalid(c.Key(), "%s", err)
@@ -158,14 +163,15 @@ func failures(c *model.Class, r *adminv1.Class) error {
 }
 
 // place reads where volumes may be.
-func place(c *model.Class, r *adminv1.Class) (err error) {
+func place(c *model.Class, r *adminv1.ClassSpec) (err error) {
 	if (c.Pool != "") == (r.GetStorage() != nil) {
 		return door.Invalid(c.Key(), "name a pool, or say what to make one from: one of the two")
 	}
-	if r.GetStorage() != nil {
-		if c.Storage, err = storage(c.Key(), r.GetStorage()); err != nil {
-			return err
-		}
+	if c.Pool != "" {
+		return onlyPool(c, r)
+	}
+	if c.Storage, err = storage(c.Key(), r.GetStorage()); err != nil {
+		return err
 	}
 	if err := checkZones(c.Key(), c.Zones); err != nil {
 		return err
@@ -180,8 +186,26 @@ func place(c *model.Class, r *adminv1.Class) (err error) {
 	return err
 }
 
+// onlyPool refuses to say twice which nodes a class may use: a named pool says it.
+func onlyPool(c *model.Class, r *adminv1.ClassSpec) error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"zones", len(r.GetZones()) > 0},
+		{"node_selector", r.GetNodeSelector() != ""},
+		{"system_networks", len(r.GetSystemNetworks()) > 0},
+		{"not_ready_grace", r.GetNotReadyGrace() != nil},
+	} {
+		if f.given {
+			return door.Invalid(c.Key(), "%s is a matter of pool %s: leave it out here", f.name, c.Pool)
+		}
+	}
+	return nil
+}
+
 // strategies reads what happens to volumes when the class or the nodes change.
-func strategies(c *model.Class, r *adminv1.Class) (err error) {
+func strategies(c *model.Class, r *adminv1.ClassSpec) (err error) {
 	if c.Rollout, err = oneOf(c.Key(), "rollout", r.GetRollout(), model.RolloutRollingUpdate, model.RolloutNewVolumesOnly); err != nil {
 		return err
 	}
@@ -202,11 +226,11 @@ func parallel(about model.Key, what string, n int32) (int, error) {
 	if n == 0 {
 		return model.DefaultMaxParallel, nil
 	}
-	return within(about, "volumes at a time in "+what, n, 1, 1000)
+	return within(about, "volumes at a time in "+what, n, 1, 200)
 }
 
 // options reads what DRBD and LVM are told.
-func options(c *model.Class, r *adminv1.Class) (err error) {
+func options(c *model.Class, r *adminv1.ClassSpec) (err error) {
 	if c.OnNoQuorum, err = oneOf(c.Key(), "on no quorum", r.GetOnNoQuorum(), "suspend-io", "io-error"); err != nil {
 		return err
 	}

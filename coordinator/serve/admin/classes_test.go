@@ -61,7 +61,7 @@ func TestWhatIsNoClassIsRefused(t *testing.T) {
 		{"a negative grace", &adminv1.Class{Storage: lvmOn("vg0"), NotReadyGrace: durationpb.New(-time.Second)}, model.ErrInvalid, "not negative"},
 		{"an unknown access", &adminv1.Class{Storage: lvmOn("vg0"), VolumeAccess: "Nobody"}, model.ErrInvalid, `"Nobody"`},
 		{"a selector cut short", &adminv1.Class{Storage: lvmOn("vg0"), NodeSelector: "a in ("}, model.ErrInvalid, "selector of nodes"},
-		{"a thousand and one at a time", &adminv1.Class{Storage: lvmOn("vg0"), RolloutMaxParallel: 1001}, model.ErrInvalid, "1 to 1000"},
+		{"two hundred and one at a time", &adminv1.Class{Storage: lvmOn("vg0"), RolloutMaxParallel: 201}, model.ErrInvalid, "1 to 200"},
 		{"an option that is ours", &adminv1.Class{Storage: lvmOn("vg0"), Drbd: map[string]string{"auto-promote": "yes"}}, model.ErrInvalid, "auto-promote"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWhatIsUsedIsNotDeleted(t *testing.T) {
 	w.class()
 	w.formed("db-1")
 	_, err := (&classes{api: w.api}).Delete(w.ctx, &adminv1.DeleteRequest{Name: "r2"})
-	refused(t, err, model.ErrBusy, "volume db-1 uses it")
+	refused(t, err, model.ErrBusy, "used by volume db-1")
 	_, err = (&pools{api: w.api}).Delete(w.ctx, &adminv1.DeleteRequest{Name: "p"})
 	refused(t, err, model.ErrBusy, "used by class r2")
 	_, err = (&pools{api: w.api}).Delete(w.ctx, &adminv1.DeleteRequest{Name: "p9"})

@@ -2,34 +2,35 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strings"
+	"time"
 
-	"rvol/coordinator/decide/layout"
+	"google.golang.org/protobuf/proto"
+
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 )
 
-// Set changes a class, except for what never changes: topology, storage, zones, access,
-// nodes, networks and grace.
+// Set changes a class, except for what never changes.
 func (s *classes) Set(ctx context.Context, r *adminv1.SetClassRequest) (*adminv1.Class, error) {
 	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		old, err := find[*model.Class](v, r.GetName())
 		if err != nil {
 			return nil, err
 		}
-		if old.Deleting() {
-			return nil, door.Refuse(model.ErrBusy, old.Key(), "it is being deleted", "")
+		spec, given, err := setRequest(v, old, r)
+		if err != nil {
+			return nil, err
 		}
-		c := model.Clone(old)
-		c.Generation++
-		for _, step := range []func(*model.Class, *adminv1.SetClassRequest) error{setFailures, setStrategies, setOptions} {
-			if err := step(c, r); err != nil {
-				return nil, err
-			}
+		c, diff, err := changedClass(v, old, spec, given)
+		if err != nil || len(diff) == 0 {
+			return nil, err
 		}
-		return b.Because("change class " + c.Name).Put(c), nil
+		return b.Because(causeOf("class "+c.Name, diff)).Put(c), nil
 	})
 	if err != nil {
 		return nil, err
@@ -37,72 +38,122 @@ func (s *classes) Set(ctx context.Context, r *adminv1.SetClassRequest) (*adminv1
 	return s.one(r.GetName())
 }
 
-func setFailures(c *model.Class, r *adminv1.SetClassRequest) (err error) {
-	if r.Replication != nil {
-		if r.Ftt != nil || r.Gmdr != nil {
-			return door.Invalid(c.Key(), "replication %s stands for FTT and GMDR: give the one or the other", r.GetReplication())
+// setRequest reads a request to set as what people would have written into a file.
+func setRequest(v state.View, old *model.Class, r *adminv1.SetClassRequest) (*adminv1.ClassSpec, []string, error) {
+	spec := &adminv1.ClassSpec{}
+	given := copySame(spec, r)
+	if len(r.GetDrbd()) > 0 {
+		spec.Drbd = merged(old.DRBD, r.GetDrbd())
+	}
+	if r.GetLabels() != nil {
+		labels, err := relabel(old.Labels, r.GetLabels())
+		if err != nil {
+			return nil, nil, invalid(old.Key(), err)
 		}
-		if c.FTT, c.GMDR, err = layout.Replication(r.GetReplication()).FailureNumbers(); err != nil {
-			return door.Invalid(c.Key(), "%s", err)
+		spec.Labels, given = labels, append(given, "labels")
+	}
+	if r.GetOwnStorage() {
+		if old.Pool == "" {
+			return nil, nil, door.Refuse(model.ErrInvalid, old.Key(), "it has storage of its own already", "")
+		}
+		p, err := find[*model.Pool](v, old.Pool)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec.Storage, given = storageOf(&p.Storage), append(given, "storage")
+	}
+	return spec, given, nil
+}
+
+// changedClass is a class with the given fields changed, and what that changes.
+func changedClass(v state.View, old *model.Class, spec *adminv1.ClassSpec, given []string) (*model.Class, []*adminv1.Difference, error) {
+	if old.Deleting() {
+		return nil, nil, door.Refuse(model.ErrBusy, old.Key(), "it is being deleted", "")
+	}
+	wanted, err := wantedClass(v, old, spec, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := newClass(old.Name, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	next := model.Clone(old)
+	kept := next.Meta
+	kept.Labels, kept.Properties = c.Labels, c.Properties
+	*next = *c
+	next.Meta = kept
+	diff := differences(classSpec(old), classSpec(next))
+	if policyChanged(diff) {
+		next.Generation++
+	}
+	return next, diff, nil
+}
+
+// wantedClass is what people write of a class, with the given fields over what it is.
+// Storage given to a class with a named pool takes that pool's place.
+func wantedClass(v state.View, old *model.Class, spec *adminv1.ClassSpec, given []string) (*adminv1.ClassSpec, error) {
+	is, base := set(given), classSpec(old)
+	if is["storage"] && !is["pool"] && old.Pool != "" {
+		var err error
+		if base, err = owning(v, old); err != nil {
+			return nil, err
 		}
 	}
-	if r.Ftt != nil {
-		c.FTT = int(r.GetFtt())
+	wanted := proto.CloneOf(base)
+	if err := overlay(old.Key(), wanted, spec, given); err != nil {
+		return nil, err
 	}
-	if r.Gmdr != nil {
-		c.GMDR = int(r.GetGmdr())
+	if is["replication"] && !is["ftt"] && !is["gmdr"] {
+		wanted.Ftt, wanted.Gmdr = 0, 0
 	}
-	if err := layout.CheckTopology(c.FTT, c.GMDR, layout.Topology(c.Topology)); err != nil {
-		return door.Invalid(c.Key(), "%s", err)
+	return wanted, sameForGood(old, base, wanted)
+}
+
+// policyChanged says that more than labels and properties differ: volumes have to follow.
+func policyChanged(diff []*adminv1.Difference) bool {
+	for _, d := range diff {
+		if d.GetField() != "labels" && d.GetField() != "properties" {
+			return true
+		}
+	}
+	return false
+}
+
+// owning is a class with a named pool as it would be with that pool's storage as its own.
+func owning(v state.View, c *model.Class) (*adminv1.ClassSpec, error) {
+	p, err := find[*model.Pool](v, c.Pool)
+	if err != nil {
+		return nil, err
+	}
+	own := model.Clone(c)
+	own.Pool, own.Storage = "", &p.Storage
+	own.Zones, own.NodeSelector, own.SystemNetworks, own.NotReadyGrace = p.Zones, p.NodeSelector, p.SystemNetworks, p.NotReadyGrace
+	return classSpec(own), nil
+}
+
+// forGood are the fields by which replicas were placed.
+var forGood = []string{
+	"topology", "volume_access", "pool", "storage", "zones", "node_selector", "system_networks", "not_ready_grace",
+}
+
+// sameForGood refuses to change what never changes, naming the field.
+func sameForGood(old *model.Class, before, after *adminv1.ClassSpec) error {
+	for _, f := range forGood {
+		if was, asked := textOf(before, f), textOf(after, f); was != asked {
+			return door.Refuse(model.ErrInvalid, old.Key(),
+				fmt.Sprintf("%s never changes, for replicas were placed by it: it is %s, asked was %s", f, orNone(was), orNone(asked)),
+				"make another class, and volumes in it")
+		}
 	}
 	return nil
 }
 
-func setStrategies(c *model.Class, r *adminv1.SetClassRequest) (err error) {
-	if r.Rollout != nil {
-		if c.Rollout, err = oneOf(c.Key(), "rollout", r.GetRollout(), model.RolloutRollingUpdate, model.RolloutNewVolumesOnly); err != nil {
-			return err
-		}
+func orNone(s string) string {
+	if s == "" {
+		return "none"
 	}
-	if r.Conflict != nil {
-		if c.Conflict, err = oneOf(c.Key(), "conflict resolution", r.GetConflict(), model.ConflictRollingRepair, model.ConflictManual); err != nil {
-			return err
-		}
-	}
-	if r.RolloutMaxParallel != nil {
-		if c.RolloutMax, err = parallel(c.Key(), "rollout", r.GetRolloutMaxParallel()); err != nil {
-			return err
-		}
-	}
-	if r.ConflictMaxParallel != nil {
-		if c.ConflictMax, err = parallel(c.Key(), "conflict resolution", r.GetConflictMaxParallel()); err != nil {
-			return err
-		}
-	}
-	c.RepairAfter, err = atLeast(c.Key(), "repair after", r.GetRepairAfter(), c.RepairAfter)
-	return err
-}
-
-func setOptions(c *model.Class, r *adminv1.SetClassRequest) (err error) {
-	if r.OnNoQuorum != nil {
-		if c.OnNoQuorum, err = oneOf(c.Key(), "on no quorum", r.GetOnNoQuorum(), "suspend-io", "io-error"); err != nil {
-			return err
-		}
-	}
-	if r.Wipe != nil {
-		if c.Wipe, err = oneOf(c.Key(), "wipe", r.GetWipe(), "none", "discard", "zero"); err != nil {
-			return err
-		}
-	}
-	if c.VerifyEvery, err = atLeast(c.Key(), "verify every", r.GetVerifyEvery(), c.VerifyEvery); err != nil {
-		return err
-	}
-	c.DRBD = merged(c.DRBD, r.GetDrbd())
-	if err := checkTuning(c.Key(), c.DRBD); err != nil {
-		return err
-	}
-	c.Labels, err = relabel(c.Labels, r.GetLabels())
-	return invalid(c.Key(), err)
+	return s
 }
 
 // merged is old with changes over it; an empty value takes a key away.
@@ -120,20 +171,58 @@ func merged(old, changes map[string]string) map[string]string {
 	return out
 }
 
-// Delete removes a class that no volume uses; the pool made from it goes with it.
+// Delete removes a class that no volume uses; the pool made from it goes with it. It is
+// marked first, so that no volume can be made from it while it goes.
 func (s *classes) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 	rev, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		c, err := find[*model.Class](v, r.GetName())
 		if err != nil {
 			return nil, err
 		}
-		for vol := range v.VolumesOfClass(c.Name) {
-			return nil, door.Refuse(model.ErrBusy, c.Key(), "volume "+vol.Name+" uses it", "delete its volumes first: `rvol volume list`")
+		if users := volumesOf(v, c.Name); len(users) > 0 {
+			return nil, door.Refuse(model.ErrBusy, c.Key(), "used by "+strings.Join(users, ", "), "delete its volumes first")
 		}
-		return b.Because("delete class " + c.Name).Delete(c), nil
+		if c.Deleting() {
+			return nil, nil
+		}
+		c = model.Clone(c)
+		c.DeletingSince = time.Now()
+		return b.Because("delete class " + c.Name).Put(c), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &adminv1.Done{Revision: rev}, nil
+	done := &adminv1.Done{Revision: rev}
+	err = s.until(ctx, func() (bool, error) {
+		v := s.Store.View()
+		if _, ok := state.Get[*model.Class](v, r.GetName()); !ok {
+			return true, nil
+		}
+		users := volumesOf(v, r.GetName())
+		if len(users) > 0 {
+			done.Message = "it goes with its last volume: " + strings.Join(users, ", ")
+		}
+		return len(users) > 0, nil
+	})
+	return done, err
+}
+
+// maxUsers is how many names a refusal lists.
+const maxUsers = 20
+
+// volumesOf names the volumes of a class, for a refusal.
+func volumesOf(v state.View, class string) []string {
+	var out []string
+	more := 0
+	for vol := range v.VolumesOfClass(class) {
+		if len(out) == maxUsers {
+			more++
+			continue
+		}
+		out = append(out, "volume "+vol.Name)
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return out
 }

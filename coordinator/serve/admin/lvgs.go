@@ -140,22 +140,11 @@ func (s *lvgs) Create(ctx context.Context, r *adminv1.CreateLVGRequest) (*adminv
 		}
 	}
 	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
-		if _, err := find[*model.Node](v, r.GetNode()); err != nil {
-			return nil, err
-		}
 		if _, ok := state.Get[*model.LVG](v, key.Name); ok {
 			return nil, door.Refuse(model.ErrExists, key, "is offered already", "change it with `rvol lvg set "+key.Name+"`")
 		}
-		vg, err := reportedGroup(s.Inventory.View(), r.GetNode(), r.GetVg())
+		l, err := offered(v, s.Inventory.View(), r)
 		if err != nil {
-			return nil, err
-		}
-		l := &model.LVG{
-			Meta: newMeta(key.Name, r.GetLabels()), Node: r.GetNode(), VG: vg.Name, UUID: vg.UUID, ThickOff: r.GetThickOff(),
-			OverProvisioningPercent: model.DefaultOverProvisioningPercent,
-			StopDataPercent:         model.DefaultStopPercent, StopMetadataPercent: model.DefaultStopPercent,
-		}
-		if err := addThinPools(l, vg, r.GetThinPools()); err != nil {
 			return nil, err
 		}
 		return b.Because(fmt.Sprintf("offer volume group %s of node %s", l.VG, l.Node)).Put(l), nil
@@ -164,6 +153,24 @@ func (s *lvgs) Create(ctx context.Context, r *adminv1.CreateLVGRequest) (*adminv
 		return nil, err
 	}
 	return s.one(key.Name)
+}
+
+// offered makes an LVG of a volume group that its node reports.
+func offered(v state.View, seen inventory.View, r *adminv1.CreateLVGRequest) (*model.LVG, error) {
+	if _, err := find[*model.Node](v, r.GetNode()); err != nil {
+		return nil, err
+	}
+	vg, err := reportedGroup(seen, r.GetNode(), r.GetVg())
+	if err != nil {
+		return nil, err
+	}
+	l := &model.LVG{
+		Meta: newMeta(model.LVGName(r.GetNode(), r.GetVg()), r.GetLabels()),
+		Node: r.GetNode(), VG: vg.Name, UUID: vg.UUID, ThickOff: r.GetThickOff(),
+		OverProvisioningPercent: model.DefaultOverProvisioningPercent,
+		StopDataPercent:         model.DefaultStopPercent, StopMetadataPercent: model.DefaultStopPercent,
+	}
+	return l, addThinPools(l, vg, r.GetThinPools())
 }
 
 func checkOffer(key model.Key, r *adminv1.CreateLVGRequest) error {
