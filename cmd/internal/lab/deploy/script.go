@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"rvol/cmd/internal/lab"
+	"rvol/drbd"
+	"rvol/lvm"
 )
 
 // Scripted lets scripts act on the cluster; it is a script.World.
@@ -90,6 +92,34 @@ func (s Scripted) Tool(ctx context.Context, node string, argv []string) (string,
 	defer cancel()
 	out, err := lab.Runner(s.World, node)(ctx, argv...)
 	return string(out), err
+}
+
+// Holds lists the node's logical volumes, DRBD resources and .res files.
+func (s Scripted) Holds(ctx context.Context, node string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, scriptTime)
+	defer cancel()
+	run := lab.Runner(s.World, node)
+	report, err := lvm.New(run).Report(ctx)
+	if err != nil {
+		return "", err
+	}
+	version, err := drbd.Detect(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	resources, err := drbd.New(run, version).StatusAll(ctx)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, lv := range report.LVs {
+		fmt.Fprintf(&out, "lv %s/%s\n", lv.VG, lv.Name)
+	}
+	for _, r := range resources {
+		fmt.Fprintf(&out, "drbd %s\n", r.Name)
+	}
+	files, err := s.On(ctx, node, "find /etc/drbd.d/rvol -name '*.res' -printf 'file %f\\n'")
+	return out.String() + files, err
 }
 
 // Write writes to the volume's device and returns when the data is stable.
