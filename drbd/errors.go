@@ -12,7 +12,7 @@ import (
 // What a refusal means. Test with errors.Is. The cases cited below by version
 // and number are in testdata.
 var (
-	ErrToolMissing      = errors.New("DRBD tool is not installed")
+	ErrToolMissing      = errors.New("not installed: install drbd-utils")
 	ErrNoModule         = errors.New("DRBD kernel module is not loaded")
 	ErrUsage            = errors.New("command not known to this version")
 	ErrConfig           = errors.New("configuration file cannot be read")

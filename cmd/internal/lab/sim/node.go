@@ -187,12 +187,18 @@ func (n *Node) run(ctx context.Context, argv ...string) ([]byte, error) {
 	return n.Run(ctx, argv...)
 }
 
+// packageOf is where a tool comes from, as the agent's own search tells it.
+var packageOf = map[string]string{
+	"drbdadm": "drbd-utils", "drbdsetup": "drbd-utils", "drbdmeta": "drbd-utils",
+	"lvm": "lvm2", "vgs": "lvm2", "lvs": "lvm2", "thin_check": "thin-provisioning-tools",
+}
+
 // find is what the host's search for a tool says.
 func (n *Node) find(tool string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.missing[tool] {
-		return &host.MissingToolError{Tool: tool}
+		return &host.MissingToolError{Tool: tool, Package: packageOf[tool]}
 	}
 	return nil
 }
