@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -91,7 +90,7 @@ func (c *cluster) start(name string) {
 	p := &process{stop: stop, done: make(chan error, 1)}
 	config := Config{
 		Dir: c.at(name), API: c.net.listen(name + ":7170"), Raft: c.net.listen(name + ":7171"), Dial: c.net.dial,
-		Version: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Version: "test", Log: slog.New(slog.DiscardHandler),
 	}
 	go func() { p.done <- Run(ctx, config) }()
 	c.running[name] = p
@@ -109,7 +108,7 @@ func (c *cluster) stop(name string) {
 	}
 	c.net.mu.Unlock()
 	p.stop()
-	<-p.done // with an error: its listeners were taken away
+	_ = <-p.done // its listeners were taken away
 }
 
 // api is a client of one coordinator as the first admin.

@@ -125,7 +125,7 @@ func (m *member) adminCert(a AdminCert) (localAnswer, error) {
 	if err != nil {
 		return localAnswer{}, err
 	}
-	p := person{Name: a.Name, Role: a.Role, Endpoints: a.Endpoints, Life: a.Life}
+	p := person(a)
 	if len(p.Endpoints) == 0 {
 		for member := range state.All[*model.Member](v) {
 			p.Endpoints = append(p.Endpoints, member.APIAddr)

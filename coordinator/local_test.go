@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -48,7 +47,7 @@ func alone(t *testing.T) (socket string) {
 		t.Fatal(err)
 	}
 	m := &member{
-		Config: Config{Local: l, Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
+		Config: Config{Local: l, Log: slog.New(slog.DiscardHandler)},
 		store:  store, office: enroll.Office{Sealing: sealing},
 	}
 	done := make(chan error, 1)
@@ -123,7 +122,7 @@ func TestInitAndJoinRefuseWhatCannotWork(t *testing.T) {
 	if err := Init(good(dir)); err == nil || !strings.Contains(err.Error(), "holds a coordinator") {
 		t.Errorf("a second init: %v", err)
 	}
-	err := Run(t.Context(), Config{Dir: t.TempDir(), API: nowhere{}, Raft: nowhere{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	err := Run(t.Context(), Config{Dir: t.TempDir(), API: nowhere{}, Raft: nowhere{}, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "no coordinator yet") {
 		t.Errorf("run before init: %v", err)
 	}

@@ -24,7 +24,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 		Version: version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {
-				log.Warn("service manager was not told", "err", err)
+				log.WarnContext(ctx, "service manager was not told", "err", err)
 			}
 		},
 	}

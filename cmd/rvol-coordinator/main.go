@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) int {
 	return failed
 }
 
-func report(w io.Writer, err error) { fmt.Fprintln(w, "rvol-coordinator:", err) }
+func report(w io.Writer, err error) { _, _ = fmt.Fprintln(w, "rvol-coordinator:", err) }
 
 // misuse is an error in how the program was called.
 type misuse struct{ error }

@@ -10,10 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"rvol/coordinator/serve/door"
-	adminv1 "rvol/proto/admin/v1"
-	agentv1 "rvol/proto/agent/v1"
 	"rvol/proto/identity"
 )
 
@@ -22,17 +21,18 @@ var update = flag.Bool("update", false, "write the golden files")
 // methods lists every call of the two APIs.
 func methods() []string {
 	var out []string
-	for _, file := range []protoreflect.FileDescriptor{
-		adminv1.File_admin_v1_node_proto, adminv1.File_admin_v1_storage_proto, adminv1.File_admin_v1_volume_proto,
-		adminv1.File_admin_v1_cluster_proto, adminv1.File_admin_v1_apply_proto, agentv1.File_agent_v1_agent_proto,
-	} {
+	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		if file.Package() != "rvol.admin.v1" && file.Package() != "rvol.agent.v1" {
+			return true
+		}
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
 			for j := range service.Methods().Len() {
 				out = append(out, fmt.Sprintf("/%s/%s", service.FullName(), service.Methods().Get(j).Name()))
 			}
 		}
-	}
+		return true
+	})
 	slices.Sort(out)
 	return out
 }

@@ -114,30 +114,32 @@ func (s *Server) route(ctx context.Context, r rule, stale, forwarded bool) (way,
 	if stale && r.where == anywhere {
 		return way{stale: "asked for what this coordinator remembers"}, nil
 	}
+	w, err := s.untilLed(ctx, r)
+	switch {
+	case err == nil && w.away && forwarded:
+		return way{}, &model.NotLeaderError{Leader: w.leader.Addr}
+	case errors.Is(err, model.ErrUnavailable) && r.where == anywhere && !forwarded:
+		return way{stale: fmt.Sprintf("no leader since %s", w.leader.Since.UTC().Format(time.RFC3339))}, nil
+	}
+	return w, err
+}
+
+// untilLed finds the leader for a call, and waits for an election to end.
+func (s *Server) untilLed(ctx context.Context, r rule) (way, error) {
 	waiting := time.NewTimer(patience)
 	defer waiting.Stop()
 	for {
 		l := s.Cluster.Leadership()
 		w, err := s.lead(ctx, r, l)
-		switch {
-		case err == nil && !w.away:
-			return w, nil
-		case err == nil && forwarded:
-			return way{}, &model.NotLeaderError{Leader: l.Addr}
-		case err == nil:
-			return w, nil
-		case !errors.Is(err, model.ErrUnavailable):
-			return way{}, err
+		if err == nil || !errors.Is(err, model.ErrUnavailable) {
+			return w, err
 		}
 		select {
 		case <-l.Changed:
 		case <-ctx.Done():
-			return way{}, ctx.Err()
+			return w, ctx.Err()
 		case <-waiting.C:
-			if r.where == anywhere && !forwarded {
-				return way{stale: fmt.Sprintf("no leader since %s", l.Since.UTC().Format(time.RFC3339))}, nil
-			}
-			return way{}, err
+			return w, err
 		}
 	}
 }
@@ -152,6 +154,6 @@ func (s *Server) lead(ctx context.Context, r rule, l door.Leadership) (way, erro
 	case l.Addr != "":
 		return way{leader: l, away: true}, nil
 	default:
-		return way{}, &model.NotLeaderError{}
+		return way{leader: l}, &model.NotLeaderError{}
 	}
 }

@@ -21,14 +21,14 @@ import (
 func named(name string) *adminv1.Pool { return &adminv1.Pool{Meta: &adminv1.Meta{Name: name}} }
 
 // bubble runs a test on virtual time with two coordinators, of which c1 leads.
-func bubble(t *testing.T, test func(t *testing.T, w *world)) {
+func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.serve("c1")
 		w.serve("c2")
 		w.lead("c1")
-		test(t, w)
+		test(w)
 	})
 }
 
@@ -40,7 +40,8 @@ func code(t *testing.T, err error, want codes.Code, says string) {
 }
 
 func TestRolesAreHeldAtTheDoor(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		viewer := adminv1.NewPoolsClient(w.connect("c1", w.person(identity.Viewer)))
 		if _, err := viewer.List(t.Context(), &adminv1.ListRequest{}); err != nil {
 			t.Errorf("a viewer may not look: %v", err)
@@ -60,7 +61,8 @@ func TestRolesAreHeldAtTheDoor(t *testing.T) {
 }
 
 func TestAFollowerHandsCallsOnInTheCallersName(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		var head metadata.MD
 		ctx := metadata.AppendToOutgoingContext(t.Context(), door.HeaderRequestID, "r-1")
 		anna := adminv1.NewPoolsClient(w.connect("c2", w.person(identity.Admin)))
@@ -87,7 +89,8 @@ func TestAFollowerHandsCallsOnInTheCallersName(t *testing.T) {
 }
 
 func TestNobodyButACoordinatorMaySpeakForOthers(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		ctx := metadata.AppendToOutgoingContext(t.Context(), headerCaller, "spiffe://test/admin/root", headerCallerKey, strings.Repeat("00", 32))
 		_, err := adminv1.NewPoolsClient(w.connect("c1", w.person(identity.Viewer))).Create(ctx, named("p"))
 		code(t, err, codes.PermissionDenied, "viewer/anna")
@@ -95,7 +98,8 @@ func TestNobodyButACoordinatorMaySpeakForOthers(t *testing.T) {
 }
 
 func TestAStaleReadIsAnsweredByWhoIsAsked(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		var head metadata.MD
 		_, err := adminv1.NewPoolsClient(w.connect("c2", w.person(identity.Viewer))).List(t.Context(), &adminv1.ListRequest{Stale: true}, grpc.Header(&head))
 		if err != nil || len(head.Get(door.HeaderStale)) != 1 || w.servers["c2"].service.last().Actor() != "viewer/anna" {
@@ -105,7 +109,8 @@ func TestAStaleReadIsAnsweredByWhoIsAsked(t *testing.T) {
 }
 
 func TestWithoutALeader(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		for _, s := range w.servers {
 			s.cluster.set(door.Leadership{})
 		}
@@ -128,7 +133,8 @@ func TestWithoutALeader(t *testing.T) {
 }
 
 func TestALeaderThatIsNoneAsksAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.servers["c1"].cluster.read = &model.NotLeaderError{}
 		go func() {
 			time.Sleep(time.Second)
@@ -144,7 +150,8 @@ func TestALeaderThatIsNoneAsksAgain(t *testing.T) {
 }
 
 func TestACallIsHandedOnOnlyOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.servers["c1"].cluster.set(door.Leadership{Leader: "c2", Addr: "c2"}) // each thinks that the other leads
 		w.servers["c2"].cluster.set(door.Leadership{Leader: "c1", Addr: "c1"})
 		_, err := adminv1.NewPoolsClient(w.connect("c2", w.person(identity.Admin))).Create(t.Context(), named("p"))
@@ -153,7 +160,8 @@ func TestACallIsHandedOnOnlyOnce(t *testing.T) {
 }
 
 func TestACallThatOutlivesItsLeaderHasAnUnknownOutcome(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.servers["c1"].service.block = true
 		go func() {
 			time.Sleep(time.Second)
@@ -165,7 +173,8 @@ func TestACallThatOutlivesItsLeaderHasAnUnknownOutcome(t *testing.T) {
 }
 
 func TestALeaderThatDoesNotAnswerIsNamed(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.servers["c2"].cluster.set(door.Leadership{Leader: "c9", Addr: "c9:7170"})
 		_, err := adminv1.NewPoolsClient(w.connect("c2", w.person(identity.Admin))).Create(t.Context(), named("p"))
 		code(t, err, codes.Unavailable, "the leader c9 at c9:7170 does not answer")
@@ -175,7 +184,8 @@ func TestALeaderThatDoesNotAnswerIsNamed(t *testing.T) {
 func TestStreamsEndWithTheirLeader(t *testing.T) {
 	for _, asked := range []string{"c1", "c2"} {
 		t.Run("asked of "+asked, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(w *world) {
+				t := w.t
 				stream, err := adminv1.NewEventsClient(w.connect(asked, w.person(identity.Viewer))).Changes(t.Context(), &adminv1.ChangesRequest{})
 				if err != nil {
 					t.Fatal(err)
@@ -197,7 +207,8 @@ func TestStreamsEndWithTheirLeader(t *testing.T) {
 }
 
 func TestWhatBreaksInsideIsNotTold(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		c := adminv1.NewPoolsClient(w.connect("c1", w.person(identity.Admin)))
 		for _, name := range []string{"panic", "broken"} {
 			_, err := c.Create(t.Context(), named(name))
@@ -213,7 +224,8 @@ func TestWhatBreaksInsideIsNotTold(t *testing.T) {
 }
 
 func TestCertificatesAreCheckedAtEveryCall(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		agent := agentv1.NewAgentsClient(w.connect("c1", w.source(identity.Agent, "n1", time.Now())))
 		_, err := agent.Renew(t.Context(), &agentv1.RenewRequest{})
 		code(t, err, codes.Unimplemented, "")
@@ -234,7 +246,8 @@ func TestCertificatesAreCheckedAtEveryCall(t *testing.T) {
 }
 
 func TestALapsedAgentMayRenewAndNothingElse(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		old := w.source(identity.Agent, "n1", time.Now())
 		time.Sleep(100 * 24 * time.Hour)
 		w.serve("c3") // with a certificate of today, which the agent checks
@@ -251,7 +264,8 @@ func TestALapsedAgentMayRenewAndNothingElse(t *testing.T) {
 }
 
 func TestLongRequestIDsAreRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		ctx := metadata.AppendToOutgoingContext(t.Context(), door.HeaderRequestID, strings.Repeat("x", maxRequestID+1))
 		_, err := adminv1.NewPoolsClient(w.connect("c1", w.person(identity.Admin))).Create(ctx, named("p"))
 		code(t, err, codes.InvalidArgument, "request id")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -100,7 +99,7 @@ func (w *world) serve(name string) *testServer {
 	s.service.cluster = s.cluster
 	server := New(Config{
 		Source: source, Peers: peers, Out: identity.ClientTLS(source, peers), Cluster: s.cluster,
-		Store: state.NewStore(state.Options{}), Dial: w.dial, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Store: state.NewStore(state.Options{}), Dial: w.dial, Log: slog.New(slog.DiscardHandler),
 		Services: []func(grpc.ServiceRegistrar){func(r grpc.ServiceRegistrar) {
 			adminv1.RegisterPoolsServer(r, s.service)
 			adminv1.RegisterEventsServer(r, &fakeEvents{pools: s.service})

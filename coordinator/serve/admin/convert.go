@@ -48,14 +48,6 @@ func condition(c model.Condition) *adminv1.Condition {
 	}
 }
 
-func int32s(ns []int) []int32 {
-	var out []int32
-	for _, n := range ns {
-		out = append(out, int32(n))
-	}
-	return out
-}
-
 func optional32(n *int) *int32 {
 	if n == nil {
 		return nil

@@ -25,17 +25,18 @@ const (
 
 // health is how a volume is, as far as its agents have said.
 type health struct {
-	view     state.View
-	volume   *model.Volume
-	status   *model.VolumeStatus // nil: not looked at yet
-	replicas []replicaView
-	layout   string
-	wanted   int // copies
-	upToDate int
-	unknown  []string // nodes with a copy of which nothing is known
-	lacking  []string // copies that are not UpToDate, with what they are
-	syncing  *float64 // percent of the copy that is furthest behind
-	noQuorum bool     // every copy that is known of says so
+	view      state.View
+	volume    *model.Volume
+	status    *model.VolumeStatus // nil: not looked at yet
+	replicas  []replicaView
+	layout    string
+	wanted    int // copies
+	upToDate  int
+	unknown   []string // nodes with a copy of which nothing is known
+	lacking   []string // copies that are not UpToDate, with what they are
+	syncing   *float64 // percent of the copy that is furthest behind
+	known     int      // copies of which something is known
+	inquorate int      // of those, without quorum
 }
 
 func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
@@ -44,33 +45,35 @@ func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
 		h.status = vs
 	}
 	h.wants()
-	known, without := 0, 0
 	for r := range state.Under[*model.Replica](v, vol.Name+"/") {
 		view := viewOf(v, seen, r)
 		h.replicas = append(h.replicas, view)
-		if r.Type != model.Diskful || r.Deleting() {
-			continue
-		}
-		res, up := view.resource()
-		switch {
-		case !view.agent.Known() || view.agent.DRBDError != "":
-			h.unknown = append(h.unknown, orNowhere(r.Node))
-			continue
-		case up && res.Disk() == drbd.UpToDate:
-			h.upToDate++
-		default:
-			h.lacking = append(h.lacking, fmt.Sprintf("%s on %s is %s", r.Name, orNowhere(r.Node), view.disk()))
-		}
-		known++
-		if up && !quorate(h.status, res) {
-			without++
-		}
-		if p := view.syncPercent(); p != nil && (h.syncing == nil || *p < *h.syncing) {
-			h.syncing = p
+		if r.Type == model.Diskful && !r.Deleting() {
+			h.count(view)
 		}
 	}
-	h.noQuorum = known > 0 && known == without
 	return h
+}
+
+// count adds one copy to the sums.
+func (h *health) count(r replicaView) {
+	if !r.agent.Known() || r.agent.DRBDError != "" {
+		h.unknown = append(h.unknown, orNowhere(r.Node))
+		return
+	}
+	h.known++
+	res, up := r.resource()
+	if up && !quorate(h.status, res) {
+		h.inquorate++
+	}
+	if up && res.Disk() == drbd.UpToDate {
+		h.upToDate++
+	} else {
+		h.lacking = append(h.lacking, fmt.Sprintf("%s on %s is %s", r.Name, orNowhere(r.Node), r.disk()))
+	}
+	if p := r.syncPercent(); p != nil && (h.syncing == nil || *p < *h.syncing) {
+		h.syncing = p
+	}
 }
 
 // wants works out the layout: what the volume runs, or would get.
@@ -140,7 +143,7 @@ func (h *health) running() (word, why string) {
 		return stateUnavailable, "no copy is UpToDate: " + lacks
 	case h.outOfReach() != "":
 		return stateUnavailable, h.outOfReach()
-	case h.noQuorum:
+	case h.known > 0 && h.known == h.inquorate:
 		return stateUnavailable, fmt.Sprintf("no quorum: %d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
 	case h.syncing != nil:
 		return stateSyncing, fmt.Sprintf("%d of %d copies are UpToDate, %.1f %% of the next is copied", h.upToDate, h.wanted, *h.syncing)
@@ -163,7 +166,9 @@ func (h *health) outOfReach() string {
 		return ""
 	}
 	for _, r := range h.replicas {
-		if res, up := r.resource(); r.ID == *h.status.Sole && !(up && r.agent.Known() && res.Disk() == drbd.UpToDate) {
+		res, up := r.resource()
+		there := up && r.agent.Known() && res.Disk() == drbd.UpToDate
+		if r.ID == *h.status.Sole && !there {
 			return fmt.Sprintf("replica %d on %s went on alone and is not there: bring the node back; or, if its last writes may be lost, `rvol node fence %s --accept-stale`", r.ID, r.Node, r.Node)
 		}
 	}

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -225,9 +226,7 @@ func (w *world) resource(node, volume string, change func(*inventory.Resource)) 
 		}
 		n.Resources = append(all, res)
 		states := map[string]inventory.ReplicaState{}
-		for k, v := range n.Replicas {
-			states[k] = v
-		}
+		maps.Copy(states, n.Replicas)
 		uid := volume + "-uid-" + node
 		states[uid] = inventory.ReplicaState{
 			Volume: volume, UID: uid, AppliedRevision: 3, Preconfigured: true, Backing: []inventory.Backing{{LVUUID: "lv-" + uid}},

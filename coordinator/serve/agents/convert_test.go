@@ -54,7 +54,8 @@ func (w *world) formed() {
 }
 
 func TestAnOrderSaysEverything(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.formed()
 		st, _ := get[*model.NodeStatus](w, "n1")
 		st = model.Clone(st)
@@ -92,7 +93,8 @@ func TestAnOrderSaysEverything(t *testing.T) {
 }
 
 func TestAnAttachmentThatEndsIsNoLongerOrdered(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.formed()
 		a, _ := get[*model.Attachment](w, "db-1/n1")
 		a = model.Clone(a)
@@ -106,7 +108,8 @@ func TestAnAttachmentThatEndsIsNoLongerOrdered(t *testing.T) {
 }
 
 func TestTheSameIndexGivesTheSameOrder(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.formed()
 		v := w.store.View()
 		order := func(v state.View) *agentv1.Desired {

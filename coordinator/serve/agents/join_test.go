@@ -41,7 +41,8 @@ func newKey(t *testing.T) (*ecdsa.PrivateKey, []byte) {
 }
 
 func TestANodeJoins(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		key, csr := newKey(t)
 		r := &agentv1.JoinRequest{
 			Token: w.token(identity.NodeToken, ""), Csr: csr, Name: "n3", Zone: "a",
@@ -99,7 +100,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 		{"with no token at all", identity.NodeToken, func(r *agentv1.JoinRequest) { r.Token = "" }, 0, "invalid token"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(w *world) {
+				t := w.t
 				_, csr := newKey(t)
 				r := &agentv1.JoinRequest{Token: w.token(tc.kind, ""), Csr: csr, Name: "n3"}
 				tc.change(r)
@@ -112,7 +114,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 }
 
 func TestAMachineThatWasSetUpAnewJoinsByATokenForItsName(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a := w.connect("n1")
 		a.welcome()
 		_, csr := newKey(t)
@@ -129,7 +132,8 @@ func TestAMachineThatWasSetUpAnewJoinsByATokenForItsName(t *testing.T) {
 }
 
 func TestRenewIsForTheOwnKey(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		_, csr := newKey(t)
 		_, err := w.client.Renew(t.Context(), &agentv1.RenewRequest{Csr: csr})
 		refused(t, err, "another key than its own")

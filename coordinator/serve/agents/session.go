@@ -176,12 +176,12 @@ func (n *session) order() error {
 
 // hear takes one message in.
 func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
-	now, newest := time.Now(), true
+	var newest bool
 	switch m := m.GetMessage().(type) {
 	case *agentv1.FromAgent_Report:
-		newest = n.Inventory.Update(n.node, n.number, now, takeReport(m.Report))
+		newest = n.Inventory.Update(n.node, n.number, time.Now(), takeReport(m.Report))
 	case *agentv1.FromAgent_Heartbeat:
-		newest = n.Inventory.Heard(n.node, n.number, now)
+		newest = n.Inventory.Heard(n.node, n.number, time.Now())
 	case *agentv1.FromAgent_Result:
 		return n.result(ctx, m.Result)
 	default:

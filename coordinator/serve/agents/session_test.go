@@ -17,18 +17,19 @@ import (
 )
 
 // bubble runs a test on virtual time with nodes n1 and n2, which have joined.
-func bubble(t *testing.T, test func(t *testing.T, w *world)) {
+func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.node("n1")
 		w.node("n2")
-		test(t, w)
+		test(w)
 	})
 }
 
 func TestASessionBeginsWithRegistrationAndAnOrder(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a := w.connect("n1")
 		hello, order := a.welcome()
 		if hello.GetEpoch() != 1 || hello.GetLeader() != "c1" || hello.GetHeartbeatSeconds() != 5 {
@@ -49,7 +50,8 @@ func TestASessionBeginsWithRegistrationAndAnOrder(t *testing.T) {
 }
 
 func TestReportsFillTheInventory(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a := w.connect("n1")
 		a.welcome()
 		if w.inv.View().Node("n1").Known() {
@@ -85,7 +87,8 @@ func TestReportsFillTheInventory(t *testing.T) {
 }
 
 func TestOrdersFollowWhatTouchesTheNode(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a, b := w.connect("n1"), w.connect("n2")
 		a.welcome()
 		b.welcome()
@@ -110,7 +113,8 @@ func TestOrdersFollowWhatTouchesTheNode(t *testing.T) {
 }
 
 func TestAFollowerNamesTheLeader(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.lose()
 		got := w.connect("n1").recv().GetNotLeader()
 		if got.GetLeader() != "c2:7170" || strings.Join(got.GetCoordinators(), " ") != "c1:7170" {
@@ -120,7 +124,8 @@ func TestAFollowerNamesTheLeader(t *testing.T) {
 }
 
 func TestLeadershipLossEndsSessions(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a := w.connect("n1")
 		a.welcome()
 		w.lose()
@@ -151,7 +156,8 @@ func TestWhoMayNotRegister(t *testing.T) {
 		{"no address", func(h *agentv1.Hello) { h.Addresses["default"] = "here" }, "want an IP address"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, w *world) {
+			bubble(t, func(w *world) {
+				t := w.t
 				w.connect("n2").welcome()
 				_, err := w.connect("n1", tc.change).stream.Recv()
 				if s := status.Convert(err); !strings.Contains(s.Message(), tc.says) {
@@ -166,7 +172,8 @@ func TestWhoMayNotRegister(t *testing.T) {
 }
 
 func TestANodeThatIsDeletedIsShownOut(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		a := w.connect("n1")
 		a.welcome()
 		n, _ := get[*model.Node](w, "n1")
@@ -183,7 +190,8 @@ func TestANodeThatIsDeletedIsShownOut(t *testing.T) {
 }
 
 func TestAnOlderSessionEndsWhenItSpeaks(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		old := w.connect("n1")
 		old.welcome()
 		w.connect("n1").welcome()
@@ -199,7 +207,8 @@ func TestAnOlderSessionEndsWhenItSpeaks(t *testing.T) {
 }
 
 func TestASilentClientIsNotWaitedForLong(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		stream, err := w.client.Session(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +221,8 @@ func TestASilentClientIsNotWaitedForLong(t *testing.T) {
 }
 
 func TestResultsOfOperationsAreCommittedBeforeTheyAreAcknowledged(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		op := &model.Operation{Type: model.OperationCreateVG, Node: "n1", Phase: model.OperationPending, VG: &model.CreateVGParams{VG: "vg1", Device: "/dev/sdb"}}
 		op.Name = "op-1"
 		w.put(op)
@@ -249,7 +259,8 @@ func TestResultsOfOperationsAreCommittedBeforeTheyAreAcknowledged(t *testing.T) 
 }
 
 func TestAnAgentMayNotEndAnothersOperation(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		op := &model.Operation{Type: model.OperationCreateNewUUID, Node: "n2", Phase: model.OperationPending}
 		op.Name = "op-1"
 		w.put(op)
@@ -266,7 +277,8 @@ func TestAnAgentMayNotEndAnothersOperation(t *testing.T) {
 // TestASlowAgentHoldsUpNobody sends more orders to an agent that reads none than fit in
 // the window of its stream.
 func TestASlowAgentHoldsUpNobody(t *testing.T) {
-	bubble(t, func(t *testing.T, w *world) {
+	bubble(t, func(w *world) {
+		t := w.t
 		w.connect("n1")
 		b := w.connect("n2")
 		b.welcome()

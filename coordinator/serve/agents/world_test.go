@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -72,7 +73,7 @@ func (w *world) serve() {
 	}))
 	Service(Config{
 		Name: "c1", Store: w.store, Inventory: w.inv, Proposer: w, Office: enroll.Office{Sealing: w.sealed},
-		Leadership: w.leadership, Heartbeat: 5 * time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Leadership: w.leadership, Heartbeat: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})(server)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
@@ -85,7 +86,7 @@ func (w *world) serve() {
 	w.t.Cleanup(func() {
 		_ = conn.Close() // the test is over
 		server.Stop()
-		<-done
+		_ = <-done // it was stopped
 	})
 }
 
@@ -208,7 +209,7 @@ func (w *world) connect(name string, change ...func(*agentv1.Hello)) *agent {
 
 func (a *agent) send(m *agentv1.FromAgent) {
 	a.t.Helper()
-	if err := a.stream.Send(m); err != nil && err != io.EOF { // EOF: Recv says why
+	if err := a.stream.Send(m); err != nil && !errors.Is(err, io.EOF) { // EOF: Recv says why
 		a.t.Fatal(err)
 	}
 }
