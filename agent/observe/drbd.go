@@ -82,21 +82,13 @@ func (d *DRBD) detect(ctx context.Context) error {
 		d.tool = drbd.New(d.run, v)
 	}
 	if err != nil {
-		d.missing, d.seen = remedy(err), true
+		d.missing, d.seen = err.Error(), true
 	}
 	d.mu.Unlock()
 	if err != nil {
 		d.changed()
 	}
 	return err
-}
-
-// remedy says what is missing and what to do.
-func remedy(err error) string {
-	if errors.Is(err, drbd.ErrToolMissing) {
-		return err.Error() + ": install package drbd-utils"
-	}
-	return err.Error()
 }
 
 var errNotLoaded = errors.New("DRBD kernel module is not loaded: modprobe drbd")
