@@ -108,7 +108,9 @@ func (c *cluster) stop(name string) {
 	}
 	c.net.mu.Unlock()
 	p.stop()
-	_ = <-p.done // its listeners were taken away
+	if err := <-p.done; err != nil {
+		c.t.Logf("%s ended, as its listeners were taken away: %v", name, err)
+	}
 }
 
 // api is a client of one coordinator as the first admin.

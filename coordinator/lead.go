@@ -68,8 +68,15 @@ func (m *member) decide(ctx context.Context) (stop func()) {
 func (m *member) controllers() []control.Controller {
 	return []control.Controller{
 		control.Node{NotReadyAfter: m.NotReadyAfter, Interval: m.Heartbeat},
-		control.Capacity{}, control.Pool{}, control.Class{}, control.Rollout{}, control.NewScheduling(),
-		control.Volume{}, control.Transition{}, control.Attachment{}, control.Release{},
+		control.Capacity{},
+		control.Pool{},
+		control.Class{},
+		control.Rollout{},
+		control.NewScheduling(),
+		control.Volume{},
+		control.Transition{},
+		control.Attachment{},
+		control.Release{},
 	}
 }
 

@@ -86,7 +86,9 @@ func (w *world) serve() {
 	w.t.Cleanup(func() {
 		_ = conn.Close() // the test is over
 		server.Stop()
-		_ = <-done // it was stopped
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
 	})
 }
 
