@@ -16,11 +16,14 @@ import (
 	"rvol/cmd/internal/lab/sim"
 )
 
+// simWorld is the world without kernels.
+const simWorld = "sim"
+
 // worlds are the kinds of world that --world can name.
 func worlds(self string) lab.Worlds {
 	return lab.Worlds{
 		"kernel": func(c lab.Config) (lab.World, error) { return kernel.New(c, self) },
-		"sim":    func(c lab.Config) (lab.World, error) { return sim.NewWorld(c) },
+		simWorld: func(c lab.Config) (lab.World, error) { return sim.NewWorld(c) },
 	}
 }
 

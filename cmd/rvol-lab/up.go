@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rvol/cmd/internal/lab"
 	"rvol/cmd/internal/lab/kernel"
 	"rvol/cmd/internal/lab/remote"
+	"rvol/cmd/internal/lab/sim"
+	"rvol/proto/clientconfig"
 )
 
 func (c *command) up() *cobra.Command {
@@ -77,6 +81,32 @@ func (c *command) runUp(cmd *cobra.Command, p remote.Plan) error {
 	if err := client.Up(cmd.Context(), os.Stderr); err != nil {
 		return fmt.Errorf("%w\nlogs: %s", err, c.dir())
 	}
+	if p.World == simWorld {
+		return c.pointTheWay(cmd.Context(), client, p.Config.Nodes)
+	}
+	return nil
+}
+
+// pointTheWay forwards the coordinators' ports of a simulated cluster to this machine and
+// writes the client configuration that goes with them.
+func (c *command) pointTheWay(ctx context.Context, client *remote.Client, nodes int) error {
+	config, err := clientconfig.Load(sim.AdminConfigIn(c.dir()))
+	if err != nil {
+		return err
+	}
+	config.Endpoints = nil
+	for i := range sim.Coordinators(nodes) {
+		f, err := client.Forward(ctx, lab.NodeName(i+1), sim.APIPort)
+		if err != nil {
+			return fmt.Errorf("reach the coordinator on %s: %w", lab.NodeName(i+1), err)
+		}
+		config.Endpoints = append(config.Endpoints, f.Listen)
+	}
+	path := filepath.Join(c.dir(), "admin.yaml")
+	if err := config.Save(path); err != nil {
+		return err
+	}
+	fmt.Printf("export %s=%s\n", clientconfig.PathVariable, path)
 	return nil
 }
 

@@ -40,8 +40,8 @@ type Config struct {
 
 // The ports of a node.
 const (
-	apiPort  = "7170"
-	raftPort = "7171"
+	APIPort  = 7170
+	raftPort = 7171
 )
 
 // Cluster is simulated nodes with their coordinators and agents.
@@ -57,10 +57,7 @@ type Cluster struct {
 // New makes the nodes; nothing runs yet.
 func New(c Config) (*Cluster, error) {
 	if c.Coordinators == 0 {
-		c.Coordinators = 3
-		if c.Nodes < 3 {
-			c.Coordinators = 1
-		}
+		c.Coordinators = Coordinators(c.Nodes)
 	}
 	if c.DRBD == (drbd.Version{}) {
 		c.DRBD = drbdtest.V84
@@ -102,7 +99,17 @@ func (c *Cluster) Endpoints() []string {
 }
 
 // AdminConfig is the path of a client configuration with the role admin.
-func (c *Cluster) AdminConfig() string { return filepath.Join(c.Dir, "admin.yaml") }
+func (c *Cluster) AdminConfig() string { return adminConfig(c.Dir) }
+
+func adminConfig(dir string) string { return filepath.Join(dir, "admin.yaml") }
+
+// Coordinators is how many of so many nodes run one, unless told otherwise.
+func Coordinators(nodes int) int {
+	if nodes < 3 {
+		return 1
+	}
+	return 3
+}
 
 // Start makes the cluster: the first coordinator, the others, an agent on each node. It
 // returns when every node is Ready.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -80,8 +81,8 @@ func (c *Cluster) newNode(i int) (*Node, error) {
 	return &Node{Machine: m, c: c, index: i, boots: 1, missing: map[string]bool{}}, nil
 }
 
-func (n *Node) api() string            { return net.JoinHostPort(n.Name, apiPort) }
-func (n *Node) raft() string           { return net.JoinHostPort(n.Name, raftPort) }
+func (n *Node) api() string            { return net.JoinHostPort(n.Name, strconv.Itoa(APIPort)) }
+func (n *Node) raft() string           { return net.JoinHostPort(n.Name, strconv.Itoa(raftPort)) }
 func (n *Node) coordinatorDir() string { return filepath.Join(n.Root, "var/lib/rvol/coordinator") }
 func (n *Node) agentDir() string       { return filepath.Join(n.Root, "var/lib/rvol/agent") }
 

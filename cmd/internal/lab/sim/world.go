@@ -36,7 +36,7 @@ func NewWorld(cfg lab.Config) (*World, error) {
 
 // Up makes the nodes and a cluster on them, and returns when all have joined.
 func (w *World) Up(ctx context.Context, progress io.Writer) (err error) {
-	dir := filepath.Join(w.cfg.Dir, "sim")
+	dir := stateIn(w.cfg.Dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -58,9 +58,11 @@ func (w *World) Up(ctx context.Context, progress io.Writer) (err error) {
 
 func (w *World) logPath() string { return filepath.Join(w.cfg.Dir, "sim.log") }
 
-// AdminConfig is the path of a client configuration with the role admin; its endpoints
-// are names of the simulated network: reach them through Dial.
-func (w *World) AdminConfig() string { return w.s.AdminConfig() }
+func stateIn(dir string) string { return filepath.Join(dir, "sim") }
+
+// AdminConfigIn is the path of the client configuration that Up writes for a lab in dir.
+// Its endpoints are names of the simulated network: reach them through Dial.
+func AdminConfigIn(dir string) string { return adminConfig(stateIn(dir)) }
 
 // Exec runs a tool of LVM's or DRBD's, or one of these: write VOLUME TEXT [OFFSET],
 // read VOLUME BYTES [OFFSET], hold VOLUME NAME, release VOLUME, cat FILE.
