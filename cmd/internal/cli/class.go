@@ -82,8 +82,8 @@ without loss of data. Together they decide how many copies there are: FTT + GMDR
 				return err
 			}
 			f := c.Flags()
-			if !f.Changed("replication") && !f.Changed("ftt") && !f.Changed("gmdr") {
-				return usage("class %s: say what its volumes outlive, with --ftt and --gmdr", args[0])
+			if !f.Changed("replication") && (!f.Changed("ftt") || !f.Changed("gmdr")) {
+				return usage("class %s: say what its volumes outlive, with --ftt and --gmdr, or --replication", args[0])
 			}
 			if r.Meta.Labels, err = parsePairs("label", labels); err != nil {
 				return err
@@ -101,6 +101,15 @@ without loss of data. Together they decide how many copies there are: FTT + GMDR
 			return a.changed("class", args[0], made, "created: layout %s", dash(made.GetLayout()))
 		}),
 	}
+	a.placeFlags(c, r)
+	s.on(c)
+	policy.on(c)
+	pairFlag(c, &labels, "label", "a label")
+	return c
+}
+
+// placeFlags say by what volumes of a class are placed.
+func (a *app) placeFlags(c *cobra.Command, r *adminv1.Class) {
 	f := c.Flags()
 	f.StringVar(&r.Topology, "topology", "", "Ignored, Zonal or TransZonal: what zones mean (default Ignored)")
 	f.StringVar(&r.VolumeAccess, "volume-access", "", "Any, Local or PreferablyLocal: from where volumes may be used")
@@ -109,19 +118,20 @@ without loss of data. Together they decide how many copies there are: FTT + GMDR
 	complete(c, "topology", fixed("Ignored", "Zonal", "TransZonal"))
 	complete(c, "volume-access", fixed("Any", "Local", "PreferablyLocal"))
 	complete(c, "pool", a.completeNames("pool"))
-	s.on(c)
-	policy.on(c)
-	pairFlag(c, &labels, "label", "a label")
-	return c
 }
 
 func (a *app) classSet() *cobra.Command {
 	var policy policyFlags
 	var labels labelFlags
+	var s storageFlags
+	ownStorage, place := false, &adminv1.Class{}
 	c := &cobra.Command{
 		Use: "set NAME", Short: "Change a class, and by its rollout its volumes", Args: args("NAME"),
-		Long: `Change a class, and by its rollout its volumes. What volumes were placed by stays as it is for good: topology, storage,
-zones, volume access, node selector, networks.`,
+		Long: `Change a class, and by its rollout its volumes. What volumes were placed by stays as it is for good, and another value is
+refused: topology, storage, zones, volume access, node selector, networks, grace.
+
+With --own-storage a class with a named pool takes over what that pool is made of: it gets a pool of its own, or shares one
+with classes that are made the same way, and the named pool is free. No data moves.`,
 		ValidArgsFunction: a.completeEach("class"),
 		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
 			if err := someFlag(c); err != nil {
@@ -131,7 +141,8 @@ zones, volume access, node selector, networks.`,
 				return err
 			}
 			r := policy.set(c)
-			r.Name = args[0]
+			r.Name, r.OwnStorage = args[0], ownStorage
+			s.set(c, r, place)
 			if r.Labels, err = labels.change(); err != nil {
 				return err
 			}
@@ -147,6 +158,9 @@ zones, volume access, node selector, networks.`,
 	}
 	policy.on(c)
 	labels.on(c)
+	a.placeFlags(c, place)
+	s.on(c)
+	c.Flags().BoolVar(&ownStorage, "own-storage", false, "take over what the named pool is made of, and leave it")
 	return c
 }
 

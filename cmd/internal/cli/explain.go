@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) explainCommand() *cobra.Command {
-	return a.group("explain", "Say why something is as it is", a.explainVolume())
+	return a.group("explain", "Say why something is as it is", a.explainVolume(), a.explainClass(), a.explainPool())
 }
 
 func (a *app) explainVolume() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 func (a *app) poolCommand() *cobra.Command {
 	n := a.pools()
-	return a.group("pool", "Sets of volume groups or thin pools over nodes", n.listCommand(), n.showCommand(), a.poolCreate(),
+	return a.group("pool", "Sets of volume groups or thin pools over nodes", n.listCommand(), n.showCommand(), a.poolCreate(), a.poolSet(),
 		a.deleteCommand("pool", "Delete a pool that no class uses; its volume groups stay",
 			func(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 				return adminv1.NewPoolsClient(a.client).Delete(ctx, r)
@@ -120,6 +120,14 @@ func (s *storageFlags) on(c *cobra.Command) {
 	complete(c, "type", fixed("LVM", "LVMThin"))
 }
 
+// set asks for what was given of that by which volumes are placed.
+func (s *storageFlags) set(c *cobra.Command, r *adminv1.SetClassRequest, place *adminv1.Class) {
+	r.Topology, r.VolumeAccess = given(c, "topology", place.GetTopology()), given(c, "volume-access", place.GetVolumeAccess())
+	r.Pool, r.TrustZeroed = given(c, "pool", place.GetPool()), given(c, "trust-zeroed", place.GetTrustZeroed())
+	r.Storage, r.Zones, r.NodeSelector = s.given(), s.zones, given(c, "node-selector", s.nodes)
+	r.SystemNetworks, r.NotReadyGrace = s.networks, positive(s.grace)
+}
+
 // given returns the storage when a flag asked for some.
 func (s *storageFlags) given() *adminv1.Storage {
 	if s.storage.Type == "" && len(s.storage.Vgs) == 0 && s.storage.Selector == "" && s.storage.ThinPool == "" {
@@ -155,6 +163,31 @@ func (a *app) poolCreate() *cobra.Command {
 	}
 	s.on(c)
 	pairFlag(c, &labels, "label", "a label")
+	return c
+}
+
+func (a *app) poolSet() *cobra.Command {
+	var labels labelFlags
+	c := &cobra.Command{
+		Use: "set NAME", Short: "Change the labels of a pool", Args: args("NAME"),
+		Long:              `Change the labels of a pool. What a pool is made of, and on which nodes, stays as it is for good: replicas were placed by it.`,
+		ValidArgsFunction: a.completeEach("pool"),
+		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) error {
+			if err := someFlag(c); err != nil {
+				return err
+			}
+			change, err := labels.change()
+			if err != nil {
+				return err
+			}
+			p, err := adminv1.NewPoolsClient(a.client).Set(ctx, &adminv1.SetPoolRequest{Name: args[0], Labels: change})
+			if err != nil {
+				return err
+			}
+			return a.changed("pool", args[0], p, "changed")
+		}),
+	}
+	labels.on(c)
 	return c
 }
 

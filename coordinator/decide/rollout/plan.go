@@ -84,7 +84,7 @@ func (p Plan) String() string {
 		}
 	}
 	if n := len(p.Waiting); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d wait for their turn", n))
+		parts = append(parts, fmt.Sprintf("%d waiting", n))
 	}
 	if n := len(p.Held); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d held (%s: %s)", n, p.Held[0].Volume, p.Held[0].Reason))

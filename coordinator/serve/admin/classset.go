@@ -104,7 +104,7 @@ func wantedClass(v state.View, old *model.Class, spec *adminv1.ClassSpec, given 
 	if err := overlay(old.Key(), wanted, spec, given); err != nil {
 		return nil, err
 	}
-	if is["replication"] && !is["ftt"] && !is["gmdr"] {
+	if wanted.GetReplication() != "" && !is["ftt"] && !is["gmdr"] {
 		wanted.Ftt, wanted.Gmdr = 0, 0
 	}
 	return wanted, sameForGood(old, base, wanted)
