@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // A Signature is something that blkid recognises on a block device.
@@ -54,6 +55,18 @@ func (t *Tool) ZeroOut(ctx context.Context, device string) error {
 		return err
 	}
 	return t.exec(ctx, device, "blkdiscard", "--zeroout", device)
+}
+
+// ZeroRange runs `blkdiscard --zeroout` on a part of a device, which may be in use.
+func (t *Tool) ZeroRange(ctx context.Context, device string, offset, length int64) error {
+	if err := verify(check{"device", device, deviceRE}); err != nil {
+		return err
+	}
+	if offset < 0 || length <= 0 || offset%SectorSize != 0 || length%SectorSize != 0 {
+		return fmt.Errorf("%w: range of %d bytes at %d: want whole sectors", ErrBadArgument, length, offset)
+	}
+	return t.exec(ctx, device, "blkdiscard", "--zeroout", "--force",
+		"--offset", strconv.FormatInt(offset, 10), "--length", strconv.FormatInt(length, 10), device)
 }
 
 func garbage(verb, object string, err error) error {

@@ -13,7 +13,7 @@ import (
 // do carries out one step.
 func (e *Engine) do(ctx context.Context, in decide.Input, step decide.Step) error {
 	switch s := step.(type) {
-	case decide.CreateLV, decide.ActivateLV, decide.MakeMetadata, decide.WipeMetadata, decide.RemoveLV, decide.MakeVG:
+	case decide.CreateLV, decide.GrowLV, decide.ActivateLV, decide.MoveMetadata, decide.MakeMetadata, decide.WipeMetadata, decide.RemoveLV, decide.MakeVG:
 		return e.doVolume(ctx, step)
 	case decide.WriteFile:
 		return e.writeFile(ctx, s)
@@ -55,6 +55,13 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 			}
 		}()
 		return tool.Down(ctx, s.Resource)
+	case decide.Resize:
+		return tool.Resize(ctx, s.Minor)
+	case decide.RememberSize:
+		if err := tool.RememberSize(ctx, s.Minor); err != nil {
+			return err
+		}
+		return e.metadataAtEnd(s.Reservation)
 	case decide.NewCurrentUUID:
 		return e.newCurrentUUID(ctx, s)
 	}

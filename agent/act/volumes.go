@@ -17,6 +17,13 @@ func (e *Engine) doVolume(ctx context.Context, step decide.Step) error {
 	switch s := step.(type) {
 	case decide.CreateLV:
 		return e.createLV(ctx, s)
+	case decide.GrowLV:
+		return e.growLV(ctx, s)
+	case decide.MoveMetadata:
+		if err := e.DRBD.Tool().CheckResize(ctx, drbd.MetaDev{Minor: s.Minor, Disk: s.LV.Path()}); err != nil {
+			return err
+		}
+		return e.metadataAtEnd(s.Reservation)
 	case decide.ActivateLV:
 		defer e.LVM.Fresh(ctx, s.LV.VG, 0)
 		return e.Locks.Change(ctx, s.LV.VG, func() error { return e.Tool.LVActivate(ctx, s.LV.VG, s.LV.Name) })

@@ -28,8 +28,8 @@ func (p *planner) backing(b Backing) (LV, Step, *Refusal) {
 		step, why := p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: b})
 		return LV{}, step, why
 	}
-	if lv.Size < b.Size {
-		return LV{}, nil, refuseForGood(Other, "LV %s/%s has %d bytes, %d are needed", lv.VG, lv.Name, lv.Size, b.Size)
+	if step := p.grow(b, lv, fact); step != nil {
+		return LV{}, step, nil
 	}
 	return lv, nil, nil
 }
@@ -93,11 +93,14 @@ func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
 	if !lv.Active {
 		return ActivateLV{LV: lv}, nil
 	}
+	fact := p.in.Facts.Backings[d.Backing.Reservation]
+	if fact.MetaAt != 0 && fact.MetaAt != lv.Size {
+		return MoveMetadata{Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor}, nil
+	}
 	md, known := p.in.Observed.Metadata[lv.UUID]
 	if !known || md.Attached || md.Err != "" {
 		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))
 	}
-	fact := p.in.Facts.Backings[d.Backing.Reservation]
 	justMade := fact.LVUUID == lv.UUID && fact.VGUUID == lv.VGUUID
 	switch {
 	case justMade && !fact.MetaMade:

@@ -82,6 +82,9 @@ type Device struct {
 	Minor   drbd.Minor `json:"minor"`
 	Size    int64      `json:"size"` // usable bytes
 	Backing *Backing   `json:"backing,omitempty"`
+	// ResizeTo is how many usable bytes this node, and no other, lets DRBD
+	// take on all nodes; 0: it does not.
+	ResizeTo int64 `json:"resize_to,omitempty"`
 }
 
 // Backing is the logical volume under a device of a Diskful replica.

@@ -21,6 +21,12 @@ type BackingFact struct {
 	LV       string `json:"lv"`
 	LVUUID   string `json:"lv_uuid,omitempty"`   // empty: lvcreate was begun
 	MetaMade bool   `json:"meta_made,omitempty"` // create-md ran: it never runs again
+	// Growing is the size in bytes from which the volume was being grown; 0:
+	// it was not, or all of that was done.
+	Growing int64 `json:"growing,omitempty"`
+	// MetaAt is the size of the volume at whose end DRBD's metadata is; 0:
+	// the one that it has.
+	MetaAt int64 `json:"meta_at,omitempty"`
 }
 
 // An OperationFact is how far an operation has come.

@@ -151,6 +151,9 @@ func (p *planner) disks(r Resource) (ready bool, why *Refusal) {
 			if why != nil && why.Class == Foreign {
 				return false, why
 			}
+			if grow, ok := step.(GrowLV); ok {
+				steps = append(steps, grow)
+			}
 			continue // the kernel has it: what LVM does not tell is not needed
 		}
 		if why == nil && step == nil {
@@ -231,6 +234,7 @@ func (p *planner) serve(r Resource, want string, state *ReplicaState) *Refusal {
 			return refuse(Other, "disk of %s/%d was detached after an I/O error: see the kernel's log; `drbdadm attach` tries it again", r.Name, d.Number)
 		}
 	}
+	p.resize(r, state)
 	if p.up.Role != drbd.Primary && r.Primary && !p.in.Desired.Fenced && r.Formed {
 		if why := p.mayPromote(r); why != "" {
 			state.Step = why
@@ -283,6 +287,9 @@ func (p *planner) reportBacking(d Device) (b BackingState, fresh bool) {
 	b = BackingState{Number: d.Number, Reservation: d.Backing.Reservation, Usable: dev.Size}
 	if !lv.Unfinished {
 		b.LVUUID, b.LVSize = lv.UUID, lv.Size
+	}
+	if from := p.in.Facts.Backings[d.Backing.Reservation].Growing; from != 0 {
+		b.LVSize = from // not before all of it is done
 	}
 	return b, p.justCreated(d, lv, dev)
 }

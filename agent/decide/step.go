@@ -29,6 +29,34 @@ type (
 		Cluster string
 		Backing Backing
 	}
+	// GrowLV makes the volume of a reservation larger, and clears what DRBD
+	// could take for metadata at its new end.
+	GrowLV struct {
+		Cluster string
+		Backing Backing
+		LV      LV
+		Peers   int // bitmap slots in the metadata
+	}
+	// MoveMetadata moves the metadata to the end of a volume that was grown
+	// and not resized, before it is attached.
+	MoveMetadata struct {
+		Reservation string
+		LV          LV
+		Minor       drbd.Minor
+	}
+	// Resize lets DRBD take what all its volumes have, on all nodes.
+	Resize struct {
+		Resource string
+		Number   int
+		Minor    drbd.Minor
+	}
+	// RememberSize writes down that DRBD has taken the new size, metadata
+	// included.
+	RememberSize struct {
+		Reservation string
+		LV          LV
+		Minor       drbd.Minor
+	}
 	// ActivateLV makes the device node of a volume appear.
 	ActivateLV struct{ LV LV }
 	// MakeMetadata writes new metadata and binds it to the replica. Only for
@@ -99,6 +127,10 @@ type (
 )
 
 func (CreateLV) step()       {}
+func (GrowLV) step()         {}
+func (MoveMetadata) step()   {}
+func (Resize) step()         {}
+func (RememberSize) step()   {}
 func (ActivateLV) step()     {}
 func (MakeMetadata) step()   {}
 func (WriteFile) step()      {}
@@ -121,6 +153,22 @@ func (Finish) step()         {}
 func (s CreateLV) String() string {
 	return fmt.Sprintf("create LV %s/%s of %d bytes", s.Backing.VG, s.Backing.LV, s.Backing.Size)
 }
+
+// String tells people what is being done.
+func (s GrowLV) String() string {
+	return fmt.Sprintf("grow LV %s/%s to %d bytes", s.LV.VG, s.LV.Name, s.Backing.Size)
+}
+
+// String tells people what is being done.
+func (s MoveMetadata) String() string {
+	return "move metadata to the end of " + s.LV.VG + "/" + s.LV.Name
+}
+
+// String tells people what is being done.
+func (s Resize) String() string { return fmt.Sprintf("resize %s/%d", s.Resource, s.Number) }
+
+// String tells people what is being done.
+func (s RememberSize) String() string { return "remember size of " + s.LV.VG + "/" + s.LV.Name }
 
 // String tells people what is being done.
 func (s ActivateLV) String() string { return "activate LV " + s.LV.VG + "/" + s.LV.Name }

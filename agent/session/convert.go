@@ -46,7 +46,7 @@ func resourceIn(m *agentv1.DesiredResource) decide.Resource {
 		MaxPeers: int(m.MaxPeers), DRBD: m.Drbd,
 	}
 	for _, d := range m.Devices {
-		dev := decide.Device{Number: int(d.Number), Minor: drbd.Minor(d.Minor), Size: d.Size}
+		dev := decide.Device{Number: int(d.Number), Minor: drbd.Minor(d.Minor), Size: d.Size, ResizeTo: d.ResizeTo}
 		if b := d.Backing; b != nil {
 			dev.Backing = &decide.Backing{
 				Reservation: b.Reservation, VG: b.Vg, VGUUID: b.VgUuid, ThinPool: b.ThinPool,

@@ -144,7 +144,7 @@ func parse(argv []string) (args, error) {
 		switch {
 		case !strings.HasPrefix(option, "-"):
 			a.names = append(a.names, option)
-		case slices.Contains([]string{"--yes", "--nosuffix", "--json", "--zeroout"}, option):
+		case slices.Contains([]string{"--yes", "--nosuffix", "--json", "--zeroout", "--force"}, option):
 			a.options[option] = append(a.options[option], "")
 		case i+1 == len(argv):
 			return a, fmt.Errorf("option %s requires an argument", option)

@@ -3,6 +3,7 @@ package lvmtest
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -89,7 +90,7 @@ func (m *Machine) wipefs(a args) (string, *refusal) {
 }
 
 func (m *Machine) blkdiscard(a args) (string, *refusal) {
-	if r := a.only("--zeroout"); r != nil {
+	if r := a.only("--zeroout", "--force", "--offset", "--length"); r != nil {
 		return "", r
 	}
 	name := a.names[0]
@@ -97,8 +98,11 @@ func (m *Machine) blkdiscard(a args) (string, *refusal) {
 	switch {
 	case v == nil || !v.active:
 		return "", &refusal{1, fmt.Sprintf("blkdiscard: cannot open %s: No such file or directory\n", name)}
-	case v.exclusive > 0:
+	case v.exclusive > 0 && !a.has("--force"):
 		return "", &refusal{1, fmt.Sprintf("blkdiscard: cannot open %s: Device or resource busy\n", name)}
+	}
+	if a.has("--offset") {
+		return v.zeroRange(a)
 	}
 	if v.kind == thin {
 		v.chunks = chunks{}
@@ -109,6 +113,24 @@ func (m *Machine) blkdiscard(a args) (string, *refusal) {
 			return "", &refusal{1, fmt.Sprintf("blkdiscard: %s: BLKDISCARD ioctl failed: Operation not supported\n", name)}
 		}
 		s.disk.data.forget(dataStart+s.start*extentSize, s.count*extentSize)
+	}
+	return "", nil
+}
+
+// zeroRange writes zeros over what there is of a part.
+func (v *volume) zeroRange(a args) (string, *refusal) {
+	off, err := strconv.ParseInt(a.value("--offset"), 10, 64)
+	n, err2 := strconv.ParseInt(a.value("--length"), 10, 64)
+	if err != nil || err2 != nil || off < 0 || n <= 0 || off+n > v.size() {
+		return "", &refusal{1, fmt.Sprintf("blkdiscard: %s: offset is greater than device size %d\n", a.names[0], v.size())}
+	}
+	for end := off + n; off < end; {
+		at := v.locate(off)
+		part := min(end-off, at.room)
+		if at.data != nil {
+			at.data.forget(at.off, part)
+		}
+		off += part
 	}
 	return "", nil
 }

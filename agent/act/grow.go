@@ -1,0 +1,88 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	"rvol/agent/decide"
+	"rvol/agent/storage"
+	"rvol/drbd"
+	"rvol/lvm"
+)
+
+// growLV writes down from which size it grows the volume, grows it, and clears where
+// DRBD would look for its metadata from now on: an earlier owner of those extents may
+// have left some there. Only then it is written down as done, and told.
+func (e *Engine) growLV(ctx context.Context, s decide.GrowLV) error {
+	b := s.Backing
+	name, ok := lvm.ParseName(s.LV.Name)
+	if !ok {
+		return fmt.Errorf("%q is no name of an LV of ours", s.LV.Name)
+	}
+	backend, err := e.backend(s.Cluster, b.VG, b.VGUUID, b.ThinPool)
+	if err != nil {
+		return err
+	}
+	fact := e.Journal.Facts().Backings[b.Reservation]
+	if fact.LV == "" { // it was there before this agent's journal: it may hold data
+		fact = decide.BackingFact{VGUUID: b.VGUUID, LV: b.LV, LVUUID: s.LV.UUID, MetaMade: true}
+	}
+	if fact.Growing == 0 {
+		fact.Growing = s.LV.Size
+		if fact.MetaAt == 0 {
+			fact.MetaAt = s.LV.Size
+		}
+		if err := e.Journal.Backing(b.Reservation, fact); err != nil {
+			return err
+		}
+	}
+	defer e.LVM.Fresh(ctx, b.VG, 0)
+	id := storage.Identity{Name: name, UUID: s.LV.UUID, Tags: storage.Tags(s.Cluster, b.Reservation)}
+	device, err := backend.Grow(ctx, id, roundUp(b.Size))
+	if err != nil {
+		return e.notGrown(b.Reservation, fact, s.LV, err)
+	}
+	if err := e.reached("grown: " + s.LV.Name); err != nil {
+		return err
+	}
+	if device, err = backend.Activate(ctx, id); err != nil {
+		return err
+	}
+	from := max(fact.Growing, drbd.UsableSize(device.Size, s.Peers))
+	if from < device.Size {
+		if err := e.Tool.ZeroRange(ctx, device.Path, from, device.Size-from); err != nil {
+			return fmt.Errorf("clear the new end: %w", err)
+		}
+	}
+	fact.Growing = 0
+	if device.Size == fact.MetaAt {
+		fact.MetaAt = 0
+	}
+	return e.Journal.Backing(b.Reservation, fact)
+}
+
+// notGrown forgets that a growth was begun that LVM has refused.
+func (e *Engine) notGrown(reservation string, fact decide.BackingFact, was decide.LV, err error) error {
+	if fact.Growing != was.Size || explain(refusedGrowth{}, err).Class != decide.NoSpace {
+		return err
+	}
+	fact.Growing = 0
+	if fact.MetaAt == was.Size {
+		fact.MetaAt = 0
+	}
+	if failed := e.Journal.Backing(reservation, fact); failed != nil {
+		return failed
+	}
+	return err
+}
+
+type refusedGrowth struct{}
+
+func (refusedGrowth) String() string { return "grow" }
+
+// metadataAtEnd notes that DRBD's metadata is at the end of the volume as it is now.
+func (e *Engine) metadataAtEnd(reservation string) error {
+	fact := e.Journal.Facts().Backings[reservation]
+	fact.MetaAt = 0
+	return e.Journal.Backing(reservation, fact)
+}

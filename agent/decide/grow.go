@@ -1,0 +1,73 @@
+package decide
+
+import "rvol/drbd"
+
+// grow is the step that a volume needs to have the size ordered; nil: none. What was
+// begun is ended, whatever the order says now: before that nothing may be attached.
+func (p *planner) grow(b Backing, lv LV, fact BackingFact) Step {
+	if fact.Growing == 0 && (p.passive || lv.Size >= b.Size) {
+		return nil
+	}
+	r, _ := p.in.Desired.Resource(p.key)
+	return GrowLV{Cluster: p.in.Desired.Cluster, Backing: b, LV: lv, Peers: p.bitmaps(r)}
+}
+
+// bitmaps is how many bitmaps the metadata has. DRBD 8.4 has one.
+func (p *planner) bitmaps(r Resource) int {
+	if p.in.Observed.DRBD.Is84() {
+		return 1
+	}
+	return r.slots()
+}
+
+// resize lets DRBD take a new size where the order says that this node does so, and notes
+// on every node when it has.
+func (p *planner) resize(r Resource, state *ReplicaState) {
+	for _, d := range r.Devices {
+		dev, there := p.up.Device(d.Number)
+		if !there || d.Backing == nil || !p.attached(d) {
+			continue
+		}
+		fact := p.in.Facts.Backings[d.Backing.Reservation]
+		if lv, ok := p.tagged(*d.Backing); ok && fact.MetaAt != 0 && dev.Size > drbd.UsableSize(fact.MetaAt, p.bitmaps(r)) {
+			p.add(RememberSize{Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor})
+		}
+		if p.passive || d.ResizeTo <= dev.Size {
+			continue
+		}
+		if why := p.behind(r); why != "" {
+			state.Step = "waiting to resize " + r.Name + ": " + why
+			continue
+		}
+		p.add(Resize{Resource: r.Name, Number: d.Number, Minor: d.Minor})
+	}
+}
+
+// behind says which peer with a disk is not Connected and UpToDate, or is being copied to.
+func (p *planner) behind(r Resource) string {
+	for _, want := range r.Peers {
+		if want.Type != Diskful {
+			continue
+		}
+		peer, ok := p.peer(want.ID)
+		if !ok || peer.Conn != drbd.Connected {
+			return want.Node + " is not connected"
+		}
+		for _, d := range peer.Devices {
+			if d.Disk != drbd.UpToDate || d.Repl != drbd.Established {
+				return want.Node + " is " + string(d.Disk) + " and " + string(d.Repl)
+			}
+		}
+	}
+	return ""
+}
+
+// peer finds the connection to a replica. DRBD 8.4 has one and does not say to whom.
+func (p *planner) peer(id drbd.NodeID) (drbd.Peer, bool) {
+	for _, peer := range p.up.Peers {
+		if peer.NodeID == id || p.in.Observed.DRBD.Is84() {
+			return peer, true
+		}
+	}
+	return drbd.Peer{}, false
+}
