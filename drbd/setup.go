@@ -111,6 +111,14 @@ func (t *Tool) Resize(ctx context.Context, m Minor) error {
 	if err := t.do(ctx, "drbdsetup", "resize", m.String()); err != nil {
 		return err
 	}
+	return t.RememberSize(ctx, m)
+}
+
+// RememberSize notes how large the backing disk of an attached device is, for
+// CheckResize to find the metadata by should the disk grow unseen.
+//
+//	drbdsetup check-resize MINOR
+func (t *Tool) RememberSize(ctx context.Context, m Minor) error {
 	return t.do(ctx, "drbdsetup", "check-resize", m.String())
 }
 
