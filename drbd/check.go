@@ -18,12 +18,12 @@ var (
 	pathRE = regexp.MustCompile(`^/[A-Za-z0-9/._+:@-]{1,1000}$`)
 )
 
-func checkName(what, name string) error {
-	if !nameRE.MatchString(name) {
-		return invalid(what, name, "want letters, digits, '.', '_', '-', at most 127, the first a letter or digit")
+func checkName(resource string) error {
+	if !nameRE.MatchString(resource) {
+		return invalid("resource", resource, "want letters, digits, '.', '_', '-', at most 127, the first a letter or digit")
 	}
-	if name == "all" { // drbdadm and drbdsetup read it as every resource
-		return invalid(what, name, "reserved word")
+	if resource == "all" { // drbdadm and drbdsetup read it as every resource
+		return invalid("resource", resource, "reserved word")
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ var (
 
 // Validate says what a file could not be made of.
 func (c Config) Validate(v Version) error {
-	if err := checkName("resource", c.Resource); err != nil {
+	if err := checkName(c.Resource); err != nil {
 		return err
 	}
 	if !secretOK.MatchString(string(c.Secret)) {

@@ -263,7 +263,7 @@ func TestValidateKnowsTheLimitsOf84(t *testing.T) {
 func TestSecretIsNeverPrinted(t *testing.T) {
 	c := pair()
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("config", "secret", c.Secret, "config", c)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("config", "text", c.Secret, "resource", c)
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
@@ -51,8 +50,7 @@ func ExampleConfig_Render() {
 		fmt.Println(err)
 		return
 	}
-	os.Stdout.Write(text)
-	fmt.Println(c.Secret)
+	fmt.Printf("%s%s\n", text, c.Secret)
 	// Output:
 	// # Made by rvol; changes are overwritten.
 	// resource "db-1" {

@@ -108,7 +108,7 @@ func (t *Tool) ReadDevUUID(ctx context.Context, d MetaDev) (UUID, error) {
 //
 //	drbdsetup get-gi MINOR
 func (t *Tool) CurrentUUID(ctx context.Context, r Ref, peer NodeID, volume int) (UUID, error) {
-	if err := checkName("resource", r.Name); err != nil {
+	if err := checkName(r.Name); err != nil {
 		return 0, err
 	}
 	argv := []string{"drbdsetup", "get-gi", r.Name, peer.String(), strconv.Itoa(volume)}

@@ -1,12 +1,12 @@
 package drbd
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,7 +35,7 @@ func (c Config) Render(v Version) ([]byte, error) {
 		}
 	}
 	w.close()
-	return w.Bytes(), nil
+	return w.text, nil
 }
 
 func (c Config) options(w *writer, v Version) {
@@ -183,15 +183,13 @@ func orOff(n int) string {
 
 // A writer writes nested sections. Whatever reaches it was validated.
 type writer struct {
-	bytes.Buffer
+	text  []byte
 	depth int
 }
 
 func (w *writer) line(format string, args ...any) {
-	for range w.depth {
-		w.WriteString("    ")
-	}
-	fmt.Fprintf(w, format+"\n", args...)
+	w.text = append(w.text, strings.Repeat("    ", w.depth)...)
+	w.text = fmt.Appendf(w.text, format+"\n", args...)
 }
 
 func (w *writer) open(format string, args ...any) {

@@ -200,7 +200,7 @@ func (t *Tool) ForgetPeer(ctx context.Context, resource string, peer NodeID) err
 
 // setup runs drbdsetup VERB RESOURCE ARGS.
 func (t *Tool) setup(ctx context.Context, verb, resource string, args ...string) error {
-	if err := checkName("resource", resource); err != nil {
+	if err := checkName(resource); err != nil {
 		return err
 	}
 	return t.do(ctx, append([]string{"drbdsetup", verb, resource}, args...)...)

@@ -19,7 +19,7 @@ import (
 //
 //	drbdsetup events2 RESOURCE --now --statistics
 func (t *Tool) Status(ctx context.Context, resource string) (Resource, error) {
-	if err := checkName("resource", resource); err != nil {
+	if err := checkName(resource); err != nil {
 		return Resource{}, err
 	}
 	all, err := t.status(ctx, resource)

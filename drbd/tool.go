@@ -64,7 +64,7 @@ func (t *Tool) adm(ctx context.Context, r Ref, verb ...string) ([]byte, error) {
 }
 
 func (r Ref) check() error {
-	if err := checkName("resource", r.Name); err != nil {
+	if err := checkName(r.Name); err != nil {
 		return err
 	}
 	return checkPath("configuration file", r.File)

@@ -19,6 +19,11 @@ type section struct {
 	sections []*section
 }
 
+// parseError is drbdadm's own words for a file it does not understand.
+func parseError(format string, args ...any) error {
+	return errors.New("Parse error: " + fmt.Sprintf(format, args...))
+}
+
 // parseSections reads the statements between braces.
 func parseSections(tokens *[]string, depth int) (*section, error) {
 	s := &section{}
@@ -28,7 +33,7 @@ func parseSections(tokens *[]string, depth int) (*section, error) {
 		case end == "}" && depth > 0 && len(words) == 0:
 			return s, nil
 		case len(words) == 0 || end == "}" || end == "":
-			return nil, fmt.Errorf("Parse error: unexpected %q", end)
+			return nil, parseError("unexpected %q", end)
 		case end == ";":
 			s.options = append(s.options, words)
 			continue
@@ -41,7 +46,7 @@ func parseSections(tokens *[]string, depth int) (*section, error) {
 		s.sections = append(s.sections, inner)
 	}
 	if depth > 0 {
-		return nil, errors.New("Parse error: unexpected end of file")
+		return nil, parseError("unexpected end of file")
 	}
 	return s, nil
 }
@@ -190,7 +195,7 @@ func (s *section) optionsOf(name string, known []string) (map[string]string, err
 		}
 		for _, o := range sub.options {
 			if len(o) != 2 || !slices.Contains(known, o[0]) {
-				return nil, fmt.Errorf("Parse error: unexpected '%s' in section %s", strings.Join(o, " "), name)
+				return nil, parseError("unexpected '%s' in section %s", strings.Join(o, " "), name)
 			}
 			all[o[0]] = o[1]
 		}
@@ -213,11 +218,11 @@ func volumesOf(host *section, known ...string) ([]confVolume, error) {
 	var all []confVolume
 	for _, s := range host.sections {
 		if s.name != "volume" || len(s.args) != 1 {
-			return nil, fmt.Errorf("Parse error: unexpected section %s", s.name)
+			return nil, parseError("unexpected section %s", s.name)
 		}
 		for _, o := range s.options {
 			if !slices.Contains(append(known, "device", "disk", "meta-disk"), o[0]) {
-				return nil, fmt.Errorf("Parse error: unexpected '%s' in volume", o[0])
+				return nil, parseError("unexpected '%s' in volume", o[0])
 			}
 		}
 		device, disk := s.option("device"), s.option("disk")
@@ -339,7 +344,7 @@ func (s *section) pathsOf(this string) (peer string, paths [][2]string, err erro
 		ends := map[string]string{}
 		for _, o := range path.options { // host NAME address FAMILY ADDRESS
 			if len(o) != 5 || o[0] != "host" || o[2] != "address" {
-				return "", nil, fmt.Errorf("Parse error: unexpected '%s' in path", strings.Join(o, " "))
+				return "", nil, parseError("unexpected '%s' in path", strings.Join(o, " "))
 			}
 			ends[o[1]] = o[3] + ":" + o[4]
 			if o[1] != this {

@@ -44,11 +44,7 @@ func (n *Node) onDevice(verb string, a arguments) error {
 // newCurrentUUID is formation's last step. Without a connection DRBD 9 obeys
 // too, and makes this disk UpToDate alone.
 func (d *device) newCurrentUUID(a arguments) error {
-	known := []string{"clear-bitmap", "force-resync"}
-	if d.res.is84() {
-		known = known[:1]
-	}
-	if err := a.only("new-current-uuid", known...); err != nil {
+	if err := a.only("new-current-uuid", d.res.initialSyncs()...); err != nil {
 		return err
 	}
 	if d.md == nil {
@@ -66,6 +62,14 @@ func (d *device) newCurrentUUID(a arguments) error {
 		d.rotate()
 	}
 	return nil
+}
+
+// initialSyncs are the options of new-current-uuid.
+func (r *resource) initialSyncs() []string {
+	if r.is84() {
+		return []string{"clear-bitmap"}
+	}
+	return []string{"clear-bitmap", "force-resync"}
 }
 
 // connection says that all peers are connected, or none is tried.

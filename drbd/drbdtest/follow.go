@@ -111,9 +111,9 @@ func (n *Node) publish(name string) {
 		now = r.objects()
 	}
 	told := n.told[name]
-	for i := len(told) - 1; i >= 0; i-- {
-		if find(now, told[i]) == nil {
-			n.tellAll(drbd.Destroy, told[i].kind, " "+destroyKey(n, told[i]))
+	for _, o := range slices.Backward(told) {
+		if find(now, o) == nil {
+			n.tellAll(drbd.Destroy, o.kind, " "+destroyKey(n, o))
 		}
 	}
 	for _, o := range now {

@@ -136,8 +136,7 @@ func (d *device) hasDisk() bool {
 func (d *device) setState(s drbd.DiskState) {
 	d.state = s
 	if d.md != nil {
-		switch s {
-		case drbd.UpToDate, drbd.Inconsistent, drbd.Outdated:
+		if s == drbd.UpToDate || s == drbd.Inconsistent || s == drbd.Outdated {
 			d.md.State = s
 		}
 		d.save()

@@ -7,7 +7,7 @@ import (
 )
 
 // newResource is new-resource NAME [NODE-ID], silent about one that is there.
-func (n *Node) newResource(a arguments) error {
+func (n *Node) newResource(a arguments) {
 	name, id := a.word(0), drbd.NoNode
 	if !n.version.Is84() {
 		id = drbd.NodeID(a.number(1))
@@ -18,7 +18,6 @@ func (n *Node) newResource(a arguments) error {
 			devs: map[int]*device{}, conns: map[drbd.NodeID]*conn{},
 		}
 	}
-	return nil
 }
 
 // down takes a resource down; one that is not up is fine.

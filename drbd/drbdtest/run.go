@@ -155,12 +155,13 @@ func (n *Node) drbdsetup(ctx context.Context, verb string, args []string) (strin
 		return out, err
 	}
 	switch verb {
+	case "new-resource":
+		n.newResource(a)
+		return "", nil
 	case "primary", "secondary":
 		return "", n.setRole(ctx, verb, a)
 	case "new-current-uuid", "attach", "detach", "resize", "check-resize", "invalidate", "resume-io", "del-minor", "disk-options":
 		return "", n.onDevice(verb, a)
-	case "new-resource":
-		return "", n.newResource(a)
 	case "down":
 		return "", n.down(a.word(0))
 	case "verify":

@@ -63,7 +63,6 @@ type stage struct {
 	resource string
 	minor    drbd.Minor
 	port     uint16
-	disks    map[string]string
 	actors   []*actor
 }
 
@@ -109,12 +108,12 @@ func (s *stage) file(options drbd.Options, actors ...*actor) {
 	var hosts []drbd.Host
 	for i, a := range actors {
 		hosts = append(hosts, drbd.Host{
-			Name: a.Machine.Name(), NodeID: drbd.NodeID(i), Addresses: []netip.AddrPort{netip.AddrPortFrom(a.Address(), s.port)},
+			Name: a.Name(), NodeID: drbd.NodeID(i), Addresses: []netip.AddrPort{netip.AddrPortFrom(a.Address(), s.port)},
 		})
 	}
 	for _, a := range actors {
 		c := drbd.Config{
-			Resource: s.resource, This: a.Machine.Name(), Hosts: hosts, Secret: "suite", Options: options,
+			Resource: s.resource, This: a.Name(), Hosts: hosts, Secret: "suite", Options: options,
 			Volumes: []drbd.Volume{{Minor: s.minor, Disk: a.disk}},
 		}
 		text, err := c.Render(a.Version())
@@ -199,7 +198,7 @@ func (a *actor) status() drbd.Resource {
 // becomes waits until the resource is as wanted.
 func (a *actor) becomes(what string, is func(drbd.Resource) bool) {
 	a.Helper()
-	a.world.Eventually(a.T, what+" on "+a.Machine.Name(), func() error {
+	a.world.Eventually(a.T, what+" on "+a.Name(), func() error {
 		r, err := a.tool.Status(a.Context(), a.resource)
 		if err == nil && !is(r) {
 			err = fmt.Errorf("not %s: %+v", what, r)
@@ -261,6 +260,6 @@ func (a *actor) reads(off int64, mark byte) {
 	got, err := a.Read(a.Context(), a.minor, off, 4096)
 	a.ok(err)
 	if !bytes.Equal(got, block(mark)) {
-		a.Fatalf("at %d on %s: got %d.., want %d", off, a.Machine.Name(), got[0], mark)
+		a.Fatalf("at %d on %s: got %d.., want %d", off, a.Name(), got[0], mark)
 	}
 }

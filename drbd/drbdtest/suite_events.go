@@ -27,10 +27,10 @@ func follow(s *stage, a *actor) *listener {
 			return l.table.Apply(e)
 		})
 		if ctx.Err() == nil {
-			s.Errorf("events of %s ended: %v", a.Machine.Name(), err)
+			s.Errorf("events of %s ended: %v", a.Name(), err)
 		}
 	})
-	s.T.Cleanup(func() {
+	s.Cleanup(func() {
 		stop()
 		done.Wait()
 	})
@@ -76,15 +76,15 @@ func (l *listener) gone(name string) error {
 
 // summary is what both ways of asking tell.
 func summary(r drbd.Resource) string {
-	text := fmt.Sprint(r.Name, r.Role, r.Suspended)
+	all := []any{r.Name, r.Role, r.Suspended}
 	for _, d := range r.Devices {
-		text += fmt.Sprint(" ", d.Volume, d.Minor, d.Disk, d.Quorum, d.Size)
+		all = append(all, d.Volume, d.Minor, d.Disk, d.Quorum, d.Size)
 	}
 	for _, p := range r.Peers {
-		text += fmt.Sprint(" ", p.NodeID, p.Name, p.Conn, p.Role)
+		all = append(all, p.NodeID, p.Name, p.Conn, p.Role)
 		for _, d := range p.Devices {
-			text += fmt.Sprint(" ", d.Volume, d.Repl, d.Disk, d.OutOfSync)
+			all = append(all, d.Volume, d.Repl, d.Disk, d.OutOfSync)
 		}
 	}
-	return text
+	return fmt.Sprintln(all...)
 }
