@@ -46,6 +46,40 @@ func (t *Table) Resources() []Resource {
 	return all
 }
 
+// Resyncing says that data flows between this node and another, or is compared.
+func (t *Table) Resyncing() bool {
+	for _, r := range t.resources {
+		for _, p := range r.Peers {
+			if slices.ContainsFunc(p.Devices, func(d PeerDevice) bool { return d.Repl.Resyncing() }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Measure takes from a look at a resource what no event tells while it changes:
+// how much is out of sync during a resync. It reports whether that is news.
+func (t *Table) Measure(look Resource) (news bool) {
+	r := t.resources[look.Name]
+	if r == nil {
+		return false
+	}
+	for i := range r.Peers {
+		seen, ok := look.Peer(r.Peers[i].NodeID)
+		if !ok {
+			continue
+		}
+		for j := range r.Peers[i].Devices {
+			d := &r.Peers[i].Devices[j]
+			if now, ok := seen.Device(d.Volume); ok && d.Repl.Resyncing() && now.Repl == d.Repl && now.OutOfSync != d.OutOfSync {
+				d.OutOfSync, news = now.OutOfSync, true
+			}
+		}
+	}
+	return news
+}
+
 // Apply changes the Table by one event. An event about something the Table
 // was never told of is an error: lines were lost, follow anew.
 func (t *Table) Apply(e Event) error {

@@ -96,6 +96,11 @@ var errNotLoaded = errors.New("DRBD kernel module is not loaded: modprobe drbd")
 // stream follows the events until that breaks.
 func (d *DRBD) stream(ctx context.Context) error {
 	table := drbd.NewTable()
+	ctx, cancel := context.WithCancel(ctx)
+	var measuring sync.WaitGroup
+	measuring.Go(func() { d.measure(ctx, table) })
+	defer measuring.Wait()
+	defer cancel()
 	return drbd.Follow(ctx, d.follow, func(e drbd.Event) error {
 		d.mu.Lock()
 		err := table.Apply(e)
@@ -114,6 +119,44 @@ func (d *DRBD) stream(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// measurePeriod is how often a resync is looked at: the kernel tells how it
+// begins and ends, not how it goes.
+const measurePeriod = 2 * time.Second
+
+// measure looks how resyncs go, for as long as there are any.
+func (d *DRBD) measure(ctx context.Context, table *drbd.Table) {
+	tick := time.NewTicker(measurePeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		d.mu.Lock()
+		resyncing, tool := table.Resyncing(), d.tool
+		d.mu.Unlock()
+		if !resyncing {
+			continue
+		}
+		all, err := tool.StatusAll(ctx)
+		if err != nil {
+			continue // the events go on, and tell what matters
+		}
+		var moved []string
+		d.mu.Lock()
+		for _, r := range all {
+			if table.Measure(r) {
+				moved = append(moved, r.Name)
+			}
+		}
+		d.mu.Unlock()
+		if len(moved) > 0 {
+			d.changed(moved...)
+		}
+	}
 }
 
 // broken keeps what was known, as what it is: old.

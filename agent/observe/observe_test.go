@@ -2,9 +2,11 @@ package observe_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -256,5 +258,67 @@ func TestAModuleThatIsLoadedLateIsFound(t *testing.T) {
 		if v := e.drbd.View(); v.Missing != "" || v.Version != drbdtest.V9 || v.Err != "" {
 			t.Errorf("with it: %+v", v)
 		}
+	})
+}
+
+// resync is what DRBD 8.4 tells while a disk is being copied: an event at the beginning, and more only to those who ask.
+const resync = `exists resource name:r0 role:Secondary suspended:no write-ordering:flush
+exists connection name:r0 peer-node-id:0 conn-name:peer connection:Connected role:Secondary congested:no
+exists device name:r0 volume:0 minor:0 disk:Inconsistent size:65536 read:0 written:0 al-writes:8 bm-writes:0 upper-pending:0 lower-pending:0 al-suspended:no blocked:no
+exists peer-device name:r0 peer-node-id:0 conn-name:peer volume:0 replication:SyncTarget peer-disk:UpToDate resync-suspended:no received:0 sent:0 out-of-sync:%d pending:0 unacked:0
+exists -
+`
+
+func TestHowFarAResyncIsIsAskedBecauseNoEventTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, asked := 65536, 0
+		run := func(_ context.Context, argv ...string) ([]byte, error) {
+			if argv[0] == "drbdadm" {
+				return []byte("DRBD_KERNEL_VERSION_CODE=0x08040b\nDRBDADM_VERSION_CODE=0x091600\n"), nil
+			}
+			asked++
+			left -= 16384
+			return fmt.Appendf(nil, resync, left), nil
+		}
+		established := make(chan string)
+		follow := func(ctx context.Context, _ []string, line func([]byte) error) error {
+			for l := range strings.Lines(fmt.Sprintf(resync, left)) {
+				if err := line([]byte(strings.TrimSpace(l))); err != nil {
+					return err
+				}
+			}
+			select {
+			case l := <-established:
+				if err := line([]byte(l)); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		var changed []string
+		d := observe.NewDRBD(run, follow, slog.New(slog.DiscardHandler), func(names ...string) { changed = append(changed, names...) })
+		ctx, cancel := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { _ = d.Run(ctx) })
+		done := func() float64 { return d.ViewOf("r0").Resources[0].Peers[0].Devices[0].Done }
+		synctest.Wait()
+		for _, want := range []float64{0, 25, 50} {
+			if got := done(); got != want {
+				t.Errorf("%v %% are done, want %v", got, want)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+		established <- "change peer-device name:r0 peer-node-id:0 conn-name:peer volume:0 replication:Established out-of-sync:0"
+		synctest.Wait()
+		before := asked
+		time.Sleep(time.Hour)
+		if asked != before || done() != 100 || len(changed) < 3 {
+			t.Errorf("after the end of the resync: asked %d times, %v %% done, changes %q", asked-before, done(), changed)
+		}
+		cancel()
+		ends.Wait()
 	})
 }

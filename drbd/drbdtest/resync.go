@@ -73,8 +73,6 @@ func (p *peerDev) step() {
 				p.finish()
 				return
 			}
-			p.conn.res.publish()
-			p.conn.other.res.publish()
 		}
 		p.step()
 	})
