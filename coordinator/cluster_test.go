@@ -55,6 +55,7 @@ type cluster struct {
 	dir     string
 	net     *network
 	running map[string]*process
+	version string // of the coordinators that are started from now on
 }
 
 type process struct {
@@ -64,7 +65,7 @@ type process struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), net: newNetwork(), running: map[string]*process{}}
+	c := &cluster{t: t, dir: t.TempDir(), net: newNetwork(), running: map[string]*process{}, version: "test"}
 	t.Cleanup(func() {
 		for name := range c.running {
 			c.stop(name)
@@ -90,7 +91,7 @@ func (c *cluster) start(name string) {
 	p := &process{stop: stop, done: make(chan error, 1)}
 	config := Config{
 		Dir: c.at(name), API: c.net.listen(name + ":7170"), Raft: c.net.listen(name + ":7171"), Dial: c.net.dial,
-		Version: "test", Log: slog.New(slog.DiscardHandler),
+		Version: c.version, Log: slog.New(slog.DiscardHandler),
 	}
 	go func() { p.done <- Run(ctx, config) }()
 	c.running[name] = p
@@ -276,6 +277,19 @@ func TestCertificatesRenewByThemselves(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnUpgradedMemberSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := three(t)
+		c.version = "newer"
+		c.stop("c2")
+		c.start("c2")
+		c.until("c2 is known to be newer", func() bool {
+			s, err := c.status("c1", false)
+			return err == nil && s.GetMembers()[1].GetVersion() == "newer" && s.GetMembers()[0].GetVersion() == "test"
+		})
+	})
 }
 
 func TestAMemberThatWasAwayTakesALeaderItHasNeverHeardOf(t *testing.T) {

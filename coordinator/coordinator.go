@@ -84,7 +84,7 @@ func (m *member) load() (err error) {
 	}
 	m.store = state.NewStore(state.Options{Sink: m.trail})
 	m.source = identity.NewSource(own)
-	m.known = &acquaintances{dir: m.Dir, store: m.store, source: m.source, log: m.Log}
+	m.known = &acquaintances{dir: m.Dir, store: m.store, source: m.source, log: m.Log, lapsed: map[identity.ID]error{}}
 	m.known.saved, err = loadRoster(m.Dir)
 	return err
 }
@@ -126,7 +126,7 @@ func (m *member) dialRaft(ctx context.Context, addr string) (net.Conn, error) {
 // serve runs everything until ctx ends or something fails for good.
 func (m *member) serve(ctx context.Context) error {
 	server := serve.New(serve.Config{
-		Source: m.source, Peers: m.known.everybody(), Out: m.known.out(), Cluster: m.leadership,
+		In: m.known.api(), Out: m.known.out(), Known: m.known.key, Cluster: m.leadership,
 		Store: m.store, Dial: m.Dial, Log: m.Log,
 		Services: []func(grpc.ServiceRegistrar){admin.Services(m.admin()), agents.Service(m.agents())},
 	})

@@ -22,20 +22,24 @@ type acquaintances struct {
 
 	mu     sync.Mutex
 	saved  roster
-	lapsed map[identity.Fingerprint]error // told once each
+	lapsed map[identity.ID]error
 }
 
-// everybody is who may speak to the API; serve says what about.
-func (a *acquaintances) everybody() identity.Peers {
-	return identity.Peers{
-		Allow:  identity.AllowRoles(identity.Server, identity.Agent, identity.Viewer, identity.Operator, identity.Admin),
-		Known:  func(key identity.Fingerprint, id identity.ID) error { return enroll.Known(a.store.View(), key, id) },
-		Lapsed: a.noteLapse,
-	}
+// api is for clients of the API; serve says what they may do.
+func (a *acquaintances) api() *tls.Config {
+	return a.also(a.settle, identity.JoinServerTLS(a.source, identity.Peers{
+		Allow: identity.AllowRoles(identity.Server, identity.Agent, identity.Viewer, identity.Operator, identity.Admin),
+		Known: a.key, Lapsed: a.noteLapse,
+	}))
+}
+
+// key says whether a machine's key stands in the state.
+func (a *acquaintances) key(key identity.Fingerprint, id identity.ID) error {
+	return enroll.Known(a.store.View(), key, id)
 }
 
 // members are who may speak Raft, and to whom calls are handed on. Whether their key is
-// known is settled by strictly, which sees the whole certificate.
+// known is settled by member, which sees the whole certificate.
 func (a *acquaintances) members() identity.Peers {
 	return identity.Peers{
 		Allow:  identity.AllowRoles(identity.Server),
@@ -44,18 +48,18 @@ func (a *acquaintances) members() identity.Peers {
 	}
 }
 
-// strictly adds to settings made with members what they leave out.
-func (a *acquaintances) strictly(config *tls.Config) *tls.Config {
+// also adds a look at the peer, if it showed a certificate, to TLS settings.
+func (a *acquaintances) also(look func(identity.Peer) error, config *tls.Config) *tls.Config {
 	check := config.VerifyConnection
 	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if err := check(state); err != nil {
+		if err := check(state); err != nil || len(state.PeerCertificates) == 0 {
 			return err
 		}
 		peer, err := identity.PeerOf(state)
 		if err != nil {
 			return err
 		}
-		return a.member(peer)
+		return look(peer)
 	}
 	return config
 }
@@ -67,7 +71,7 @@ func (a *acquaintances) strictly(config *tls.Config) *tls.Config {
 func (a *acquaintances) member(p identity.Peer) error {
 	r := a.current()
 	if slices.Contains(r.Keys, p.Key.String()) {
-		return nil
+		return a.settle(p)
 	}
 	if issued := identity.IssuedAt(p.Cert); !issued.After(r.Time) {
 		return fmt.Errorf("check the key of %s: %w", p.ID, identity.ErrUnknownKey)
@@ -79,22 +83,35 @@ func (a *acquaintances) member(p identity.Peer) error {
 func (a *acquaintances) noteLapse(p identity.Peer, why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, told := a.lapsed[p.Key]; told {
-		return
+	if _, told := a.lapsed[p.ID]; !told {
+		a.log.Warn("certificate out of its time", "peer", p.ID.String(), "err", why)
 	}
-	if a.lapsed == nil {
-		a.lapsed = map[identity.Fingerprint]error{}
+	a.lapsed[p.ID] = why
+}
+
+// settle forgets the lapse of somebody who shows a certificate in its time.
+func (a *acquaintances) settle(p identity.Peer) error {
+	if p.CheckTime(time.Now()) == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.lapsed, p.ID)
 	}
-	a.lapsed[p.Key] = why
-	a.log.Warn("certificate out of its time", "peer", p.ID.String(), "err", why)
+	return nil
+}
+
+// lapse is why the certificate that somebody showed last was out of its time, or nil.
+func (a *acquaintances) lapse(id identity.ID) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lapsed[id]
 }
 
 // out is for connections that this member makes to others.
 func (a *acquaintances) out() *tls.Config {
-	return a.strictly(identity.ClientTLS(a.source, a.members()))
+	return a.also(a.member, identity.ClientTLS(a.source, a.members()))
 }
 
 // in is for Raft connections that others make.
 func (a *acquaintances) in() *tls.Config {
-	return a.strictly(identity.ServerTLS(a.source, a.members()))
+	return a.also(a.member, identity.ServerTLS(a.source, a.members()))
 }

@@ -7,30 +7,23 @@ import (
 	"time"
 
 	"rvol/coordinator/model"
+	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 	"rvol/proto/identity"
 )
 
 const (
-	renewRetry   = time.Minute
-	renewLook    = time.Hour // how often the clock is compared: it may have been set
-	renewTimeout = 20 * time.Second
+	renewNoLeader = 5 * time.Second  // there is nobody to ask
+	renewRetry    = time.Minute      // it was refused
+	renewLook     = 10 * time.Minute // between looks at the clock, which may have been set
+	renewTimeout  = 20 * time.Second
 )
 
-// renew gets the next certificate when a third of the present one's life is over.
+// renew gets the next certificate when a third of the present one's life is over, and
+// when the cluster does not know yet what this member runs now.
 func (m *member) renew(ctx context.Context) {
 	for {
-		wait := renewLook
-		if own, err := m.source.Current(); err == nil && !time.Now().Before(identity.RenewAt(own.Certificate())) {
-			wait = renewRetry
-			if err := m.renewNow(ctx); err != nil {
-				m.Log.WarnContext(ctx, "certificate was not renewed", "err", err, "again", wait)
-			} else {
-				m.Log.InfoContext(ctx, "certificate renewed")
-				wait = renewLook
-			}
-		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(m.renewOnce(ctx))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -40,12 +33,34 @@ func (m *member) renew(ctx context.Context) {
 	}
 }
 
+// renewOnce renews when that is due, and returns when to look again.
+func (m *member) renewOnce(ctx context.Context) time.Duration {
+	switch {
+	case m.leadership.Leadership().Addr == "":
+		return renewNoLeader
+	case !m.due():
+		return renewLook
+	}
+	if err := m.renewNow(ctx); err != nil {
+		m.Log.WarnContext(ctx, "certificate was not renewed", "err", err, "again", renewRetry)
+		return renewRetry
+	}
+	m.Log.InfoContext(ctx, "certificate renewed")
+	return renewLook
+}
+
+func (m *member) due() bool {
+	own, err := m.source.Current()
+	if err != nil || !time.Now().Before(identity.RenewAt(own.Certificate())) {
+		return err == nil
+	}
+	known, ok := state.Get[*model.Member](m.store.View(), m.place.Name)
+	return ok && (known.Version != m.Version || known.Formats != [2]int{state.MinFormat, state.MaxFormat})
+}
+
 // renewNow asks the leader, which may be this member, for a certificate of the same key.
 func (m *member) renewNow(ctx context.Context) error {
 	l := m.leadership.Leadership()
-	if l.Addr == "" {
-		return &model.NotLeaderError{}
-	}
 	key, err := identityDir(m.Dir).EnsureKey()
 	if err != nil {
 		return err
@@ -61,7 +76,9 @@ func (m *member) renewNow(ctx context.Context) error {
 	defer func() { _ = conn.Close() }() // the answer is here, or will not come
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	answer, err := adminv1.NewClusterClient(conn).RenewMember(ctx, &adminv1.RenewMemberRequest{Csr: csr})
+	answer, err := adminv1.NewClusterClient(conn).RenewMember(ctx, &adminv1.RenewMemberRequest{
+		Csr: csr, Version: m.Version, LowestFormat: state.MinFormat, HighestFormat: state.MaxFormat,
+	})
 	if err != nil {
 		return fmt.Errorf("renew by %s: %w", l.Leader, err)
 	}

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"io"
 
 	"rvol/coordinator/consensus"
 	"rvol/coordinator/serve/admin"
@@ -13,7 +12,7 @@ import (
 func (m *member) admin() admin.Config {
 	return admin.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.node, Office: m.office,
-		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership,
+		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
 	}
 }
 
@@ -46,10 +45,4 @@ func (r raftView) Status() (admin.RaftStatus, error) {
 // AddNonvoter lets a member follow the log; it becomes a voter by itself.
 func (r raftView) AddNonvoter(ctx context.Context, name, addr string) error {
 	return r.Node.AddNonvoter(ctx, consensus.Server{ID: name, Addr: addr})
-}
-
-// SaveSnapshot writes the whole state.
-func (r raftView) SaveSnapshot(ctx context.Context, w io.Writer) error {
-	_, err := r.Node.SaveSnapshot(ctx, w)
-	return err
 }

@@ -187,7 +187,7 @@ func (s *Server) peer(ctx context.Context, method string) (identity.Peer, error)
 }
 
 func (s *Server) known(key identity.Fingerprint, id identity.ID) error {
-	if err := s.Peers.Known(key, id); err != nil {
+	if err := s.Known(key, id); err != nil {
 		return fmt.Errorf("%w: %s: %w", model.ErrForbidden, id, err)
 	}
 	return nil

@@ -30,9 +30,9 @@ type Cluster interface {
 
 // Config is what a server is made of.
 type Config struct {
-	Source   *identity.Source
-	Peers    identity.Peers // who may connect; Known is asked again at every call
-	Out      *tls.Config    // to hand calls on to the leader
+	In       *tls.Config                                   // for clients, who may also be strangers
+	Out      *tls.Config                                   // to hand calls on to the leader
+	Known    func(identity.Fingerprint, identity.ID) error // asked again at every call
 	Cluster  Cluster
 	Store    *state.Store
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // to the leader
@@ -62,7 +62,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, forward: newForwarder(c)}
 	s.grpc = grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(identity.JoinServerTLS(c.Source, c.Peers))),
+		grpc.Creds(credentials.NewTLS(c.In)),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(maxRequest),

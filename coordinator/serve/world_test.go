@@ -98,7 +98,7 @@ func (w *world) serve(name string) *testServer {
 	s := &testServer{name: name, listener: bufconn.Listen(1 << 20), cluster: newFakeCluster(), service: &fakePools{}, done: make(chan error, 1)}
 	s.service.cluster = s.cluster
 	server := New(Config{
-		Source: source, Peers: peers, Out: identity.ClientTLS(source, peers), Cluster: s.cluster,
+		In: identity.JoinServerTLS(source, peers), Out: identity.ClientTLS(source, peers), Known: w.known, Cluster: s.cluster,
 		Store: state.NewStore(state.Options{}), Dial: w.dial, Log: slog.New(slog.DiscardHandler),
 		Services: []func(grpc.ServiceRegistrar){func(r grpc.ServiceRegistrar) {
 			adminv1.RegisterPoolsServer(r, s.service)

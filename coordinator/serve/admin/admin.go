@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,6 +11,7 @@ import (
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
 )
 
 // Raft is what the API asks about the members, and of them.
@@ -20,7 +20,6 @@ type Raft interface {
 	AddNonvoter(ctx context.Context, name, addr string) error
 	Remove(ctx context.Context, name string) error
 	TransferLeadership(ctx context.Context, to string) error
-	SaveSnapshot(ctx context.Context, w io.Writer) error
 }
 
 // RaftStatus is how this coordinator sees the others.
@@ -57,6 +56,7 @@ type Config struct {
 	Raft       Raft
 	Trail      Trail
 	Leadership func() door.Leadership
+	Lapse      func(identity.ID) error // why a machine's certificate was taken though out of its time; nil: it was in it
 }
 
 // api is what every noun has.

@@ -14,6 +14,7 @@ import (
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
 )
 
 type cluster struct {
@@ -55,6 +56,7 @@ func (s *cluster) members(v state.View, r RaftStatus, l door.Leadership) []*admi
 		if l.Leading {
 			p.Conditions = append(p.Conditions, condition(reachable(m, time.Now())))
 		}
+		p.Conditions = append(p.Conditions, s.certificate(identity.Server, m.Name)...)
 		if m.Name == s.Name && r.Failed != nil {
 			p.Conditions = append(p.Conditions, condition(model.Condition{
 				Type: "Healthy", Status: model.False, Reason: "Stopped", Message: r.Failed.Error(),
@@ -63,6 +65,26 @@ func (s *cluster) members(v state.View, r RaftStatus, l door.Leadership) []*admi
 		out = append(out, p)
 	}
 	return out
+}
+
+// certificate is the condition of a machine whose certificate was out of its time when it
+// last connected; none when it was not.
+func (a *api) certificate(role identity.Role, name string) []*adminv1.Condition {
+	why := a.Lapse(identity.ID{Cluster: a.clusterID(), Role: role, Name: name})
+	if why == nil {
+		return nil
+	}
+	return []*adminv1.Condition{condition(model.Condition{
+		Type: "CertificateValid", Status: model.False, Reason: "OutOfTime", Message: why.Error() + "; it renews by itself: see its log and its clock",
+	})}
+}
+
+func (a *api) clusterID() string {
+	c, ok := state.Get[*model.Cluster](a.Store.View(), model.ClusterName)
+	if !ok {
+		return ""
+	}
+	return c.ID
 }
 
 func reachable(m RaftMember, now time.Time) model.Condition {

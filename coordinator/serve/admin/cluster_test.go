@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,8 +44,6 @@ func (f *fakeRaft) TransferLeadership(_ context.Context, to string) error {
 	f.asked = append(f.asked, "transfer "+to)
 	return f.refuses
 }
-
-func (f *fakeRaft) SaveSnapshot(context.Context, io.Writer) error { return nil }
 
 // clustered is a world with two members.
 func clustered(t *testing.T) (*world, *fakeRaft) {
@@ -103,6 +100,37 @@ func TestStatusTellsWhoIsSilent(t *testing.T) {
 	c := got.GetMembers()[1].GetConditions()[0]
 	if c.GetStatus() != "False" || c.GetMessage() != "nothing heard for 1m0s" {
 		t.Errorf("c2 is %v, want it silent", c)
+	}
+}
+
+func TestCertificatesOutOfTheirTimeAreShown(t *testing.T) {
+	w, _ := clustered(t)
+	w.node("n1")
+	w.lapsed["c2"], w.lapsed["n1"] = identity.ErrLapsed, identity.ErrNotYetValid
+	got, err := (&cluster{api: w.api}).Status(w.ctx, &adminv1.ClusterStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, m := range got.GetMembers() {
+		for _, c := range m.GetConditions() {
+			if c.GetType() == "CertificateValid" {
+				seen = append(seen, m.GetName()+" "+c.GetMessage())
+			}
+		}
+	}
+	n, err := (&nodes{api: w.api}).one("n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range n.GetConditions() {
+		if c.GetType() == "CertificateValid" {
+			seen = append(seen, "n1 "+c.GetMessage())
+		}
+	}
+	const advice = "; it renews by itself: see its log and its clock"
+	if diff := cmp.Diff([]string{"c2 certificate has lapsed" + advice, "n1 certificate is not valid yet" + advice}, seen); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -88,12 +88,26 @@ func (s *cluster) introduce(v state.View, out *adminv1.JoinMemberResponse) error
 	return nil
 }
 
-// RenewMember signs a new certificate for a member's own key.
+// RenewMember signs a new certificate for a member's own key, and notes what it runs.
 func (s *cluster) RenewMember(ctx context.Context, r *adminv1.RenewMemberRequest) (*adminv1.JoinMemberResponse, error) {
 	c, v := door.From(ctx), s.Store.View()
 	cert, ca, err := s.Office.Renew(v, c, r.GetCsr(), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return &adminv1.JoinMemberResponse{Certificate: cert.Raw, Ca: ca.Raw, Cluster: c.ID.Cluster}, nil
+	return &adminv1.JoinMemberResponse{Certificate: cert.Raw, Ca: ca.Raw, Cluster: c.ID.Cluster}, s.note(ctx, c, r)
+}
+
+// note writes down what a member runs, when that has changed.
+func (s *cluster) note(ctx context.Context, c door.Caller, r *adminv1.RenewMemberRequest) error {
+	formats := [2]int{int(r.GetLowestFormat()), int(r.GetHighestFormat())}
+	return enroll.Again(ctx, s.Store, s.Proposer, func(v state.View) (*state.Build, error) {
+		m, err := find[*model.Member](v, c.ID.Name)
+		if err != nil || m.Version == r.GetVersion() && m.Formats == formats {
+			return nil, err
+		}
+		m = model.Clone(m)
+		m.Version, m.Formats = r.GetVersion(), formats
+		return state.NewTxn(c.Actor(), fmt.Sprintf("coordinator %s runs version %s", m.Name, m.Version)).Put(m), nil
+	})
 }

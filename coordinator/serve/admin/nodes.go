@@ -9,6 +9,7 @@ import (
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
 )
 
 type nodes struct {
@@ -26,7 +27,7 @@ func (s *nodes) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.ListNo
 	out := &adminv1.ListNodesResponse{}
 	for _, n := range picked {
 		if on(q, n.Name, "") {
-			out.Nodes = append(out.Nodes, nodeOf(v, seen, n))
+			out.Nodes = append(out.Nodes, s.node(v, seen, n))
 		}
 	}
 	return out, nil
@@ -38,7 +39,13 @@ func (s *nodes) one(name string) (*adminv1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodeOf(v, s.Inventory.View(), n), nil
+	return s.node(v, s.Inventory.View(), n), nil
+}
+
+func (s *nodes) node(v state.View, seen inventory.View, n *model.Node) *adminv1.Node {
+	out := nodeOf(v, seen, n)
+	out.Conditions = append(out.Conditions, s.certificate(identity.Agent, n.Name)...)
+	return out
 }
 
 func nodeOf(v state.View, seen inventory.View, n *model.Node) *adminv1.Node {

@@ -27,7 +27,8 @@ type world struct {
 	ca     *identity.CA
 	sealed identity.SealingKey
 	inv    *inventory.Inventory
-	lost   chan struct{} // closed: this coordinator leads no more
+	lost   chan struct{}    // closed: this coordinator leads no more
+	lapsed map[string]error // by name of machine
 
 	mu    sync.Mutex
 	index uint64
@@ -40,12 +41,13 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, ca: ca, sealed: identity.NewSealingKey(), inv: inventory.New(), lost: make(chan struct{})}
+	w := &world{t: t, ca: ca, sealed: identity.NewSealingKey(), inv: inventory.New(), lost: make(chan struct{}), lapsed: map[string]error{}}
 	w.trail.grown = make(chan struct{})
 	w.ctx = w.as(identity.Admin, "")
 	w.api = &api{Config{
 		Name: "c1", Store: state.NewStore(state.Options{Sink: &w.trail}), Inventory: w.inv, Proposer: w, Trail: &w.trail,
 		Office: enroll.Office{Sealing: w.sealed},
+		Lapse:  func(id identity.ID) error { return w.lapsed[id.Name] },
 		Leadership: func() door.Leadership {
 			return door.Leadership{Leading: true, Leader: "c1", Addr: "c1:7170", Changed: w.lost}
 		},

@@ -522,6 +522,9 @@ func (x *JoinMemberResponse) GetMemberKeys() []string {
 type RenewMemberRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Csr           []byte                 `protobuf:"bytes,1,opt,name=csr,proto3" json:"csr,omitempty"`
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`                                // that the member runs now
+	LowestFormat  int32                  `protobuf:"varint,3,opt,name=lowest_format,json=lowestFormat,proto3" json:"lowest_format,omitempty"` // of the state, that it can serve
+	HighestFormat int32                  `protobuf:"varint,4,opt,name=highest_format,json=highestFormat,proto3" json:"highest_format,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +564,27 @@ func (x *RenewMemberRequest) GetCsr() []byte {
 		return x.Csr
 	}
 	return nil
+}
+
+func (x *RenewMemberRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *RenewMemberRequest) GetLowestFormat() int32 {
+	if x != nil {
+		return x.LowestFormat
+	}
+	return 0
+}
+
+func (x *RenewMemberRequest) GetHighestFormat() int32 {
+	if x != nil {
+		return x.HighestFormat
+	}
+	return 0
 }
 
 type SaveSnapshotRequest struct {
@@ -1219,9 +1243,12 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"sealingKey\x12/\n" +
 	"\amembers\x18\x05 \x03(\v2\x15.rvol.admin.v1.MemberR\amembers\x12\x1f\n" +
 	"\vmember_keys\x18\x06 \x03(\tR\n" +
-	"memberKeys\"&\n" +
+	"memberKeys\"\x8c\x01\n" +
 	"\x12RenewMemberRequest\x12\x10\n" +
-	"\x03csr\x18\x01 \x01(\fR\x03csr\"\x15\n" +
+	"\x03csr\x18\x01 \x01(\fR\x03csr\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12#\n" +
+	"\rlowest_format\x18\x03 \x01(\x05R\flowestFormat\x12%\n" +
+	"\x0ehighest_format\x18\x04 \x01(\x05R\rhighestFormat\"\x15\n" +
 	"\x13SaveSnapshotRequest\"#\n" +
 	"\rSnapshotChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"\xb5\x01\n" +

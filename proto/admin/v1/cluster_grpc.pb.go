@@ -36,7 +36,7 @@ type ClusterClient interface {
 	RemoveMember(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
 	// JoinMember redeems a coordinator token; the caller has no certificate yet.
 	JoinMember(ctx context.Context, in *JoinMemberRequest, opts ...grpc.CallOption) (*JoinMemberResponse, error)
-	// RenewMember signs a new certificate for a member's own key.
+	// RenewMember signs a new certificate for a member's own key, and notes what it runs now.
 	RenewMember(ctx context.Context, in *RenewMemberRequest, opts ...grpc.CallOption) (*JoinMemberResponse, error)
 	// SaveSnapshot streams the whole state. It holds keys.
 	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error)
@@ -128,7 +128,7 @@ type ClusterServer interface {
 	RemoveMember(context.Context, *DeleteRequest) (*Done, error)
 	// JoinMember redeems a coordinator token; the caller has no certificate yet.
 	JoinMember(context.Context, *JoinMemberRequest) (*JoinMemberResponse, error)
-	// RenewMember signs a new certificate for a member's own key.
+	// RenewMember signs a new certificate for a member's own key, and notes what it runs now.
 	RenewMember(context.Context, *RenewMemberRequest) (*JoinMemberResponse, error)
 	// SaveSnapshot streams the whole state. It holds keys.
 	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error
