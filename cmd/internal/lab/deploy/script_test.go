@@ -27,7 +27,7 @@ func withPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "make a folder for the programs:", err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	bin = dir
 	if err := deploytest.Build(bin); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -128,10 +128,8 @@ func (c *Cluster) joinCoordinator(ctx context.Context, node string) error {
 }
 
 func (c *Cluster) joinNode(ctx context.Context, node, token string) error {
-	join := fmt.Sprintf("rvol-agent join --name %s --zone %s --address default=%s", node, Zone(node), c.address(node))
-	for _, n := range c.coordinators() {
-		join += " --coordinator " + api(n)
-	}
+	join := fmt.Sprintf("rvol-agent join --name %s --zone %s --address default=%s --coordinator %s",
+		node, Zone(node), c.address(node), api(c.Nodes[0]))
 	c.Tell.Command(node, join+" --token TOKEN")
 	if _, err := c.On(ctx, node, join+" --token "+token); err != nil {
 		return err

@@ -34,68 +34,74 @@ func Build(dir string) error {
 }
 
 // Up makes a cluster of the programs in bin for a test, and takes it down at its end.
-func Up(t testing.TB, bin string, nodes int) *deploy.Cluster {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "rl") // t.TempDir is too long for a unix socket
+func Up(tb testing.TB, bin string, nodes int) *deploy.Cluster {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/tmp", "rl") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	payload := filepath.Join(t.TempDir(), "payload")
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	payload := filepath.Join(tb.TempDir(), "payload")
 	if err := deploy.Payload(payload, bin); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w, err := kernel.New(lab.Config{
 		Name: "test-" + filepath.Base(dir), Dir: dir, Nodes: nodes, Disks: deploy.Disks, DiskSize: 1 << 30, Payload: payload,
 	}, filepath.Join(bin, "rvol-lab"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	begun := time.Now()
-	c := deploy.New(serve(t, w, dir), nodes, deploy.Client{Program: filepath.Join(bin, "rvol"), Config: filepath.Join(dir, "admin.yaml")}, quiet{})
-	t.Cleanup(func() { keepLogs(t, c) })
-	if err := errors.Join(w.Up(t.Context(), t.Output()), c.Up(t.Context()), c.Formed(t.Context(), 2*time.Minute)); err != nil {
-		t.Fatal(err)
+	c := deploy.New(serve(tb, w, dir), nodes, deploy.Client{Program: filepath.Join(bin, "rvol"), Config: filepath.Join(dir, "admin.yaml")}, quiet{})
+	tb.Cleanup(func() { keepLogs(tb, c) })
+	if err := w.Up(tb.Context(), tb.Output()); err != nil {
+		tb.Fatal(err)
 	}
-	t.Logf("a cluster of %d nodes formed in %.1f s", nodes, time.Since(begun).Seconds())
+	if err := c.Up(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	if err := c.Formed(tb.Context(), 2*time.Minute); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Logf("a cluster of %d nodes formed in %.1f s", nodes, time.Since(begun).Seconds())
 	return c
 }
 
 // serve gives the world the forwards of one that lives in a process of its own.
-func serve(t testing.TB, w lab.World, dir string) deploy.World {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", remote.SocketFile(dir))
+func serve(tb testing.TB, w lab.World, dir string) deploy.World {
+	tb.Helper()
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "unix", remote.SocketFile(dir))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // Cleanup waits for what it ends
+	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- remote.Serve(ctx, l, w, dir, slog.New(slog.DiscardHandler)) }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return remote.Connect(dir)
 }
 
-func keepLogs(t testing.TB, c *deploy.Cluster) {
-	t.Helper()
-	if !t.Failed() {
+func keepLogs(tb testing.TB, c *deploy.Cluster) {
+	tb.Helper()
+	if !tb.Failed() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for _, n := range c.Nodes {
-		f, err := os.Create(filepath.Join(t.ArtifactDir(), n+".log"))
+		f, err := os.Create(filepath.Join(tb.ArtifactDir(), n+".log"))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := errors.Join(c.Logs(ctx, n, f), f.Close()); err != nil {
-			t.Log(err)
+			tb.Log(err)
 		}
-		t.Logf("what happened on %s is in %s", n, f.Name())
+		tb.Logf("what happened on %s is in %s", n, f.Name())
 	}
 }
 
