@@ -107,6 +107,10 @@ func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
 		return p.make(MakeMetadata{
 			Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor, Peers: r.slots(), Device: r.DeviceUUID(d.Number),
 		})
+	case md.None && !r.Formed && fact.LV != "" && fact.LVUUID == "":
+		// lvcreate outlived the agent that began it, and the coordinator heard
+		// of the volume before this agent wrote it down: go on where it ended.
+		return p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: *d.Backing})
 	case md.None:
 		return nil, refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has no metadata of DRBD, and this agent did not just make it", lv.VG, lv.Name)
 	case md.Device != r.DeviceUUID(d.Number):
