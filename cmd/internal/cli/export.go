@@ -22,8 +22,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Use: "export [KIND | KIND/NAME]...", Short: "Write objects as a file that apply reads",
 		Long: `Write objects as a file that ` + "`rvol apply`" + ` reads: nodes, volume groups, pools, classes and volumes, or those named. Pools made
 from classes are left out, for they come with their class; what is being deleted as well.`,
-		Example:           "  rvol export >cluster.yaml\n  rvol export class node/n1",
-		Args: exportArgs, ValidArgsFunction: fixed(kindsOfSpec()...),
+		Example: "  rvol export >cluster.yaml\n  rvol export class node/n1",
+		Args:    exportArgs, ValidArgsFunction: fixed(kindsOfSpec()...),
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			r := &adminv1.ExportRequest{Stale: a.flags.stale}
 			for _, arg := range args {

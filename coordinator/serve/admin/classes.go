@@ -55,7 +55,7 @@ func classOf(v state.View, c *model.Class) *adminv1.Class {
 		out.Conditions = conditions([]model.Condition{{Type: "Ready", Status: model.Unknown, Reason: "Pending", Message: "it has not been looked at yet"}})
 		return out
 	}
-	out.PoolName, out.ConfigurationGeneration, out.Conditions = st.PoolName, st.ConfigurationGeneration, conditions(st.Conditions)
+	out.PoolName, out.ConfigurationGeneration, out.Conditions = st.PoolName, st.ConfigurationGeneration, conditions(classConditions(c, st))
 	out.Layout = classLayout(v, c, st.PoolName).Short()
 	n := st.Volumes
 	out.Volumes = &adminv1.VolumeCounts{
@@ -63,6 +63,17 @@ func classOf(v state.View, c *model.Class) *adminv1.Class {
 		InConflictWithEligibleNodes: int32(n.InConflictWithEligibleNodes), PendingObservation: int32(n.PendingObservation), UsedPools: n.UsedPools,
 	}
 	return out
+}
+
+// classConditions are those of a class; what a newer generation does to its volumes is not
+// known before that was looked at.
+func classConditions(c *model.Class, st *model.ClassStatus) model.Conditions {
+	if r, ok := st.Conditions.Get(storageclass.ConfigurationRolledOut); ok && r.ObservedGeneration < c.Generation {
+		r.Status, r.Reason = model.Unknown, "NewConfigurationNotYetObserved"
+		r.Message = fmt.Sprintf("generation %d has not been looked at yet", c.Generation)
+		return st.Conditions.With(r, r.LastTransition)
+	}
+	return st.Conditions
 }
 
 // classLayout is the layout a new volume of the class would get on the nodes of its pool.
