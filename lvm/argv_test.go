@@ -20,39 +20,67 @@ func TestCommandLines(t *testing.T) {
 		do   func(context.Context, *Tool) error
 		want string // arguments separated by a bar
 	}{
-		{"a volume group", func(ctx context.Context, l *Tool) error { return l.VGCreate(ctx, "vg0", "/dev/sdb", "a", "b") },
-			"vgcreate|--addtag|a|--addtag|b|vg0|/dev/sdb"},
+		{
+			"a volume group", func(ctx context.Context, l *Tool) error { return l.VGCreate(ctx, "vg0", "/dev/sdb", "a", "b") },
+			"vgcreate|--addtag|a|--addtag|b|vg0|/dev/sdb",
+		},
 		{"a disk named by its id", func(ctx context.Context, l *Tool) error {
 			return l.VGCreate(ctx, "vg0", "/dev/disk/by-id/nvme-eui.00a0:1+2")
 		}, "vgcreate|vg0|/dev/disk/by-id/nvme-eui.00a0:1+2"},
-		{"activation of a group", func(ctx context.Context, l *Tool) error { return l.VGActivate(ctx, "vg0") },
-			"vgchange|--activate|ay|vg0"},
-		{"a thick volume", func(ctx context.Context, l *Tool) error { return l.LVCreate(ctx, spec) },
-			"lvcreate|--yes|--wipesignatures|y|--zero|y|--addtag|rvol.cluster=c1|--addtag|rvol.reservation=r1|--size|10000384b|--name|rvol-db.0.1|vg0"},
-		{"a thin volume", func(ctx context.Context, l *Tool) error { return l.ThinCreate(ctx, "tp", spec) },
-			"lvcreate|--yes|--type|thin|--addtag|rvol.cluster=c1|--addtag|rvol.reservation=r1|--virtualsize|10000384b|--thinpool|tp|--name|rvol-db.0.1|vg0"},
-		{"a thin pool", func(ctx context.Context, l *Tool) error { return l.ThinPoolCreate(ctx, poolSpec) },
-			"lvcreate|--yes|--type|thin-pool|--zero|y|--config|activation/error_when_full=1|--size|104857600b|--name|tp|vg0"},
-		{"a thin pool of all that is free", func(ctx context.Context, l *Tool) error { return l.ThinPoolCreate(ctx, allFree) },
-			"lvcreate|--yes|--type|thin-pool|--zero|y|--config|activation/error_when_full=1|--extents|100%FREE|--name|tp|vg0"},
-		{"growth", func(ctx context.Context, l *Tool) error { return l.LVExtend(ctx, "vg0", "rvol-db.0.1", 512) },
-			"lvextend|--size|512b|vg0/rvol-db.0.1"},
-		{"removal", func(ctx context.Context, l *Tool) error {
-			return l.LVRemove(ctx, "vg0", "rvol-db.0.1", someUUID, "a", "b=c")
+		{
+			"activation of a group", func(ctx context.Context, l *Tool) error { return l.VGActivate(ctx, "vg0") },
+			"vgchange|--activate|ay|vg0",
 		},
-			`lvremove|--yes|--select|lv_uuid="` + someUUID + `" && lv_tags="a" && lv_tags="b=c"|vg0/rvol-db.0.1`},
-		{"activation", func(ctx context.Context, l *Tool) error { return l.LVActivate(ctx, "vg0", "rvol-db.0.1") },
-			"lvchange|--activate|y|vg0/rvol-db.0.1"},
-		{"deactivation", func(ctx context.Context, l *Tool) error { return l.LVDeactivate(ctx, "vg0", "rvol-db.0.1") },
-			"lvchange|--activate|n|vg0/rvol-db.0.1"},
-		{"a tag taken off", func(ctx context.Context, l *Tool) error { return l.LVUntag(ctx, "vg0", "rvol-db.0.1", "a") },
-			"lvchange|--deltag|a|vg0/rvol-db.0.1"},
-		{"signatures", func(ctx context.Context, l *Tool) error { _, err := l.Signatures(ctx, "/dev/sdb"); return err },
-			"wipefs|--json|/dev/sdb"},
-		{"discarding", func(ctx context.Context, l *Tool) error { return l.Discard(ctx, "/dev/vg0/rvol-db.0.1") },
-			"blkdiscard|/dev/vg0/rvol-db.0.1"},
-		{"zeroing", func(ctx context.Context, l *Tool) error { return l.ZeroOut(ctx, "/dev/vg0/rvol-db.0.1") },
-			"blkdiscard|--zeroout|/dev/vg0/rvol-db.0.1"},
+		{
+			"a thick volume", func(ctx context.Context, l *Tool) error { return l.LVCreate(ctx, spec) },
+			"lvcreate|--yes|--wipesignatures|y|--zero|y|--addtag|rvol.cluster=c1|--addtag|rvol.reservation=r1|--size|10000384b|--name|rvol-db.0.1|vg0",
+		},
+		{
+			"a thin volume", func(ctx context.Context, l *Tool) error { return l.ThinCreate(ctx, "tp", spec) },
+			"lvcreate|--yes|--type|thin|--addtag|rvol.cluster=c1|--addtag|rvol.reservation=r1|--virtualsize|10000384b|--thinpool|tp|--name|rvol-db.0.1|vg0",
+		},
+		{
+			"a thin pool", func(ctx context.Context, l *Tool) error { return l.ThinPoolCreate(ctx, poolSpec) },
+			"lvcreate|--yes|--type|thin-pool|--zero|y|--config|activation/error_when_full=1|--size|104857600b|--name|tp|vg0",
+		},
+		{
+			"a thin pool of all that is free", func(ctx context.Context, l *Tool) error { return l.ThinPoolCreate(ctx, allFree) },
+			"lvcreate|--yes|--type|thin-pool|--zero|y|--config|activation/error_when_full=1|--extents|100%FREE|--name|tp|vg0",
+		},
+		{
+			"growth", func(ctx context.Context, l *Tool) error { return l.LVExtend(ctx, "vg0", "rvol-db.0.1", 512) },
+			"lvextend|--size|512b|vg0/rvol-db.0.1",
+		},
+		{
+			"removal", func(ctx context.Context, l *Tool) error {
+				return l.LVRemove(ctx, "vg0", "rvol-db.0.1", someUUID, "a", "b=c")
+			},
+			`lvremove|--yes|--select|lv_uuid="` + someUUID + `" && lv_tags="a" && lv_tags="b=c"|vg0/rvol-db.0.1`,
+		},
+		{
+			"activation", func(ctx context.Context, l *Tool) error { return l.LVActivate(ctx, "vg0", "rvol-db.0.1") },
+			"lvchange|--activate|y|vg0/rvol-db.0.1",
+		},
+		{
+			"deactivation", func(ctx context.Context, l *Tool) error { return l.LVDeactivate(ctx, "vg0", "rvol-db.0.1") },
+			"lvchange|--activate|n|vg0/rvol-db.0.1",
+		},
+		{
+			"a tag taken off", func(ctx context.Context, l *Tool) error { return l.LVUntag(ctx, "vg0", "rvol-db.0.1", "a") },
+			"lvchange|--deltag|a|vg0/rvol-db.0.1",
+		},
+		{
+			"signatures", func(ctx context.Context, l *Tool) error { _, err := l.Signatures(ctx, "/dev/sdb"); return err },
+			"wipefs|--json|/dev/sdb",
+		},
+		{
+			"discarding", func(ctx context.Context, l *Tool) error { return l.Discard(ctx, "/dev/vg0/rvol-db.0.1") },
+			"blkdiscard|/dev/vg0/rvol-db.0.1",
+		},
+		{
+			"zeroing", func(ctx context.Context, l *Tool) error { return l.ZeroOut(ctx, "/dev/vg0/rvol-db.0.1") },
+			"blkdiscard|--zeroout|/dev/vg0/rvol-db.0.1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,8 +96,10 @@ func TestOtherErrorsPassThrough(t *testing.T) {
 	}{
 		{"a refusal without a name", unnamed, nil, "lvcreate vg0/a: Something new went wrong."},
 		{"a bad command line without a name", replayed{recording{code: 3, stderr: "  Unknown option.\n"}}, ErrBadArgument, "lvcreate vg0/a: bad argument: Unknown option."},
-		{"a tool that is missing", &fs.PathError{Op: "run", Path: "lvcreate", Err: fs.ErrNotExist}, ErrToolMissing,
-			"lvcreate vg0/a: tool is not installed: run lvcreate: file does not exist"},
+		{
+			"a tool that is missing", &fs.PathError{Op: "run", Path: "lvcreate", Err: fs.ErrNotExist}, ErrToolMissing,
+			"lvcreate vg0/a: tool is not installed: run lvcreate: file does not exist",
+		},
 		{"a tool that was ended", errNoRun, nil, "lvcreate vg0/a: nothing is run here"},
 	}
 	for _, tt := range tests {

@@ -29,9 +29,17 @@ func TestNamesComeBack(t *testing.T) {
 
 func TestBadNames(t *testing.T) {
 	for _, n := range []Name{
-		{Volume: ""}, {Volume: "-db"}, {Volume: "db-"}, {Volume: "Db"}, {Volume: "a.b"}, {Volume: "a_b"},
-		{Volume: strings.Repeat("a", 49)}, {Volume: "db", Device: -1}, {Volume: "db", Device: 65536},
-		{Volume: "db", Replica: -1}, {Volume: "db", Replica: 32},
+		{Volume: ""},
+		{Volume: "-db"},
+		{Volume: "db-"},
+		{Volume: "Db"},
+		{Volume: "a.b"},
+		{Volume: "a_b"},
+		{Volume: strings.Repeat("a", 49)},
+		{Volume: "db", Device: -1},
+		{Volume: "db", Device: 65536},
+		{Volume: "db", Replica: -1},
+		{Volume: "db", Replica: 32},
 	} {
 		if n.Validate() == nil {
 			t.Errorf("%+v is valid", n)

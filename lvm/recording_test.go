@@ -22,25 +22,25 @@ type recording struct {
 var versions = []string{"2.03.16", "2.03.31"}
 
 // readRecording reads one of the oldest version.
-func readRecording(t testing.TB, name string) recording {
-	t.Helper()
-	return readVersion(t, versions[0], name)
+func readRecording(tb testing.TB, name string) recording {
+	tb.Helper()
+	return readVersion(tb, versions[0], name)
 }
 
-func readVersion(t testing.TB, version, name string) recording {
-	t.Helper()
+func readVersion(tb testing.TB, version, name string) recording {
+	tb.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", version, name+".txt"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	first, rest, _ := strings.Cut(string(b), "\n")
 	body, last, ok := cutLast(strings.TrimRight(rest, "\n"), "exit ")
 	if !ok {
-		t.Fatalf("%s has no exit status", name)
+		tb.Fatalf("%s has no exit status", name)
 	}
 	r := recording{command: strings.TrimPrefix(first, "$ ")}
 	if r.code, err = strconv.Atoi(last); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r.stdout, r.stderr, _ = strings.Cut(body, "--- stderr:\n")
 	return r

@@ -281,8 +281,10 @@ func TestClasses(t *testing.T) {
 		Look: {"lvm fullreport", "wipefs --json /dev/sdb", "drbdsetup status --json", "drbdadm dump db", "drbdadm --version", "drbdsetup events2"},
 		Act:  {"drbdadm up db", "drbdsetup new-current-uuid 1000", "drbdmeta 1000 v09 /dev/vg0/a internal create-md 7", "modprobe drbd"},
 		Long: {"blkdiscard --zeroout /dev/vg0/a"},
-		Change: {"lvcreate --yes", "lvremove --yes", "lvextend --size 1b vg0/a", "lvchange --activate y vg0/a", "vgchange --activate ay vg0",
-			"vgcreate vg0 /dev/sdb"},
+		Change: {
+			"lvcreate --yes", "lvremove --yes", "lvextend --size 1b vg0/a", "lvchange --activate y vg0/a", "vgchange --activate ay vg0",
+			"vgcreate vg0 /dev/sdb",
+		},
 	}
 	for want, commands := range tests {
 		for _, c := range commands {

@@ -20,8 +20,10 @@ func TestWiping(t *testing.T) {
 		{"by default old blocks stay", "", false, true, nil},
 		{"none leaves old blocks", storage.WipeNone, false, true, nil},
 		{"discard", storage.WipeDiscard, false, false, []string{"blkdiscard /dev/vg0/rvol-db.0.1"}},
-		{"discard zeroes where the disk cannot discard", storage.WipeDiscard, true, false,
-			[]string{"blkdiscard /dev/vg0/rvol-db.0.1", "blkdiscard --zeroout /dev/vg0/rvol-db.0.1"}},
+		{
+			"discard zeroes where the disk cannot discard", storage.WipeDiscard, true, false,
+			[]string{"blkdiscard /dev/vg0/rvol-db.0.1", "blkdiscard --zeroout /dev/vg0/rvol-db.0.1"},
+		},
 		{"zero", storage.WipeZero, true, false, []string{"blkdiscard --zeroout /dev/vg0/rvol-db.0.1"}},
 	}
 	for _, tt := range tests {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -40,7 +39,7 @@ func chain(from, to uint64, previous state.Hash) []state.Header {
 
 func open(t *testing.T, dir string, set ...func(*Config)) *Log {
 	t.Helper()
-	cfg := Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	cfg := Config{Dir: dir, Logger: slog.New(slog.DiscardHandler)}
 	for _, s := range set {
 		s(&cfg)
 	}

@@ -67,6 +67,17 @@ func (l *Log) Read(from uint64, limit int) ([]state.Header, error) {
 	if from < begins && readable[0].joins != origin {
 		return nil, fmt.Errorf("read audit trail from index %d: %w: it begins at %d", from, model.ErrCompacted, begins)
 	}
+	all, err := l.collect(readable, from, limit)
+	if errors.Is(err, os.ErrNotExist) { // dropped meanwhile
+		err = model.ErrCompacted
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read audit trail from index %d: %w", from, err)
+	}
+	return all, nil
+}
+
+func (l *Log) collect(readable []segment, from uint64, limit int) ([]state.Header, error) {
 	last, _ := l.whole()
 	var all []state.Header
 	for i, s := range readable {
@@ -82,13 +93,11 @@ func (l *Log) Read(from uint64, limit int) ([]state.Header, error) {
 			}
 			return nil
 		})
-		switch {
-		case errors.Is(err, errDone):
+		if errors.Is(err, errDone) {
 			return all, nil
-		case errors.Is(err, os.ErrNotExist): // dropped meanwhile
-			return nil, fmt.Errorf("read audit trail from index %d: %w", from, model.ErrCompacted)
-		case err != nil:
-			return nil, fmt.Errorf("read audit trail: %w", err)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

@@ -131,7 +131,7 @@ func (s segment) scan(offset int64, take func(h state.Header, n int64) error) er
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	lines := bufio.NewReaderSize(io.NewSectionReader(f, offset, s.size-offset), 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')

@@ -88,7 +88,7 @@ func checkMeta(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	at := int64(pageHeaderSize)
 	for page := range 2 {
 		meta := make([]byte, metaSize+8)

@@ -3,7 +3,6 @@ package consensus_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"runtime"
@@ -94,7 +93,7 @@ func (c *cluster) run(id string) {
 	m.fatal = make(chan error, 1)
 	cfg := consensus.Config{
 		ID: id, Dir: "/disk/of/" + id, Transport: m.net, Store: m.store, Stores: m.stores,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 		Free:   func() (consensus.Space, error) { return consensus.Space{Free: 1 << 40, Total: 1 << 40}, nil },
 		OnFatal: func(err error) { // as if the process had ended
 			m.fatal <- err

@@ -36,7 +36,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 
 // Restore replaces the state by a snapshot.
 func (f *fsm) Restore(r io.ReadCloser) error {
-	defer r.Close()
+	defer func() { _ = r.Close() }() // read only
 	return f.store.Restore(r)
 }
 

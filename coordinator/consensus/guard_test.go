@@ -3,7 +3,6 @@ package consensus_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -115,7 +114,7 @@ func TestAMemberWhoseDiskFailsAcknowledgesNothingMore(t *testing.T) {
 	}
 }
 
-func breakDisk(t *testing.T, op, who string) {
+func breakDisk(t *testing.T, op, who string) { //nolint:thelper // it is the test
 	disks := map[string]*disk{}
 	c := start(t, 3, 0, func(cfg *consensus.Config) {
 		d := &disk{LogStore: cfg.Stores.Log, StableStore: cfg.Stores.Stable, SnapshotStore: cfg.Stores.Snapshots}
@@ -267,7 +266,7 @@ func TestADamagedLogIsNotStartedFrom(t *testing.T) {
 		}
 		_, err := consensus.New(consensus.Config{
 			ID: "n1", Transport: m.net, Store: state.NewStore(state.Options{}), Stores: m.stores,
-			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), OnFatal: func(error) {},
+			Logger: slog.New(slog.DiscardHandler), OnFatal: func(error) {},
 		})
 		for _, want := range []string{"start member n1: the log is damaged: entry 5: its checksum is", "let it join again with an empty directory"} {
 			if err == nil || !strings.Contains(err.Error(), want) {

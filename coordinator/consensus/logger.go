@@ -24,5 +24,5 @@ func (s sink) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	if !ok {
 		to = slog.LevelDebug
 	}
-	s.log.Log(context.Background(), to, msg, args...)
+	s.log.Log(context.Background(), to, msg, args...) //nolint:sloglint // the words are Raft's
 }

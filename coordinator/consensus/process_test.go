@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -110,7 +109,7 @@ func single(dir string, onFatal func(error)) (*consensus.Node, *state.Store, err
 	store := state.NewStore(state.Options{})
 	node, err := consensus.New(consensus.Config{
 		ID: "n1", Dir: dir, Transport: net, Store: store, OnFatal: onFatal,
-		Logger:           slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger:           slog.New(slog.DiscardHandler),
 		HeartbeatTimeout: 50 * time.Millisecond,
 		Free:             func() (consensus.Space, error) { return consensus.Space{Free: 1, Total: 1}, nil },
 	})

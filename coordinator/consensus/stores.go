@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Stores are what Raft keeps on disk.
@@ -78,26 +79,28 @@ func openDir(cfg Config) (*Stores, error) {
 	return &Stores{Log: db, Stable: db, Snapshots: snapshots, Close: db.Close}, nil
 }
 
-// The ways to open the file of the log.
+// An access is a way to open the file of the log.
+type access int
+
 const (
-	readAndWrite = false
-	readOnly     = true
+	readAndWrite access = iota
+	readOnly
 )
 
-func openBolt(path string, mode bool) (*raftboltdb.BoltStore, error) {
+func openBolt(path string, mode access) (*raftboltdb.BoltStore, error) {
 	db, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(mode)})
 	return db, opening(path, err)
 }
 
-func boltOptions(mode bool) *bbolt.Options {
-	return &bbolt.Options{Timeout: lockedFor, ReadOnly: mode, PreLoadFreelist: mode == readOnly}
+func boltOptions(mode access) *bbolt.Options {
+	return &bbolt.Options{Timeout: lockedFor, ReadOnly: mode == readOnly, PreLoadFreelist: mode == readOnly}
 }
 
 func opening(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return fmt.Errorf("open %s: another process has it open: is a coordinator running already?", path)
 	}
 	return fmt.Errorf("open %s: %w", path, err)

@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -81,7 +80,7 @@ func listen(t *testing.T) net.Listener {
 // overNetwork starts a member on a real directory and a real network.
 func overNetwork(t *testing.T, id string, l net.Listener, config *tls.Config) (*consensus.Node, *state.Store) {
 	t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	transport := consensus.NewTransport(consensus.NetworkConfig{
 		Listener: tls.NewListener(l, config), Advertise: l.Addr().String(), Logger: log, Timeout: time.Second,
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {

@@ -25,6 +25,7 @@ func filled(b *testing.B, n int) *log {
 
 // placement is a volume with two replicas, as one transaction.
 func placement(b *testing.B, i int) state.Txn {
+	b.Helper()
 	name := fmt.Sprintf("db-%d", i)
 	objects := []model.Object{volume(name, "gold")}
 	for id := range 2 {

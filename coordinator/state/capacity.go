@@ -12,6 +12,23 @@ import (
 // transaction. Shrinking, importing what already exists, and a limit that fell below
 // the sum are always accepted.
 func checkCapacity(d *draft) *model.Refusal {
+	pools := balances(d)
+	for _, key := range slices.Sorted(maps.Keys(pools)) {
+		o, _ := d.after(model.Key{Kind: model.KindCapacity, Name: key}.String())
+		capacity, _ := o.(*model.Capacity)
+		if reason := pools[key].refuses(capacity); reason != "" {
+			b := pools[key]
+			return &model.Refusal{
+				Constraint: model.ConstraintCapacity, Object: b.name,
+				Asked: b.change, Available: b.available(capacity), Reason: reason,
+			}
+		}
+	}
+	return nil
+}
+
+// balances adds up what a draft changes of each pool.
+func balances(d *draft) map[string]*balance {
 	pools := map[string]*balance{}
 	at := func(r *model.Reservation) *balance {
 		key := r.Pool.String()
@@ -39,18 +56,7 @@ func checkCapacity(d *draft) *model.Refusal {
 			at(after).add(growth(&model.Reservation{}, after))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(pools)) {
-		o, _ := d.after(model.Key{Kind: model.KindCapacity, Name: key}.String())
-		capacity, _ := o.(*model.Capacity)
-		if reason := pools[key].refuses(capacity); reason != "" {
-			b := pools[key]
-			return &model.Refusal{
-				Constraint: model.ConstraintCapacity, Object: b.name,
-				Asked: b.change, Available: b.available(capacity), Reason: reason,
-			}
-		}
-	}
-	return nil
+	return pools
 }
 
 // growth is how much more a reservation costs: what was asked for, which may be refused,

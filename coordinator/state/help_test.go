@@ -25,9 +25,9 @@ type entry struct {
 	data  []byte
 }
 
-func newLog(t testing.TB) *log {
-	t.Helper()
-	return &log{t: t, store: state.NewStore(state.Options{}), now: start}
+func newLog(tb testing.TB) *log {
+	tb.Helper()
+	return &log{t: tb, store: state.NewStore(state.Options{}), now: start}
 }
 
 // apply applies one entry of some transactions and returns the results.
@@ -54,33 +54,33 @@ func (l *log) must(txns ...state.Txn) {
 	}
 }
 
-func encode(t testing.TB, now time.Time, txns ...state.Txn) []byte {
-	t.Helper()
+func encode(tb testing.TB, now time.Time, txns ...state.Txn) []byte {
+	tb.Helper()
 	var encoded [][]byte
 	for _, txn := range txns {
 		b, err := state.EncodeTxn(txn)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		encoded = append(encoded, b)
 	}
 	data, err := state.EncodeEntry(now, encoded...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
 // put is a transaction that stores objects, whatever was there.
-func put(t testing.TB, objects ...model.Object) state.Txn {
-	t.Helper()
+func put(tb testing.TB, objects ...model.Object) state.Txn {
+	tb.Helper()
 	b := state.NewTxn("admin/test", "put")
 	for _, o := range objects {
 		b.PutAnyway(o)
 	}
 	txn, err := b.Txn()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return txn
 }

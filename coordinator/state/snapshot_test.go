@@ -12,25 +12,25 @@ import (
 	"rvol/coordinator/state"
 )
 
-func snapshotOf(t testing.TB, s *state.Store) []byte {
-	t.Helper()
+func snapshotOf(tb testing.TB, s *state.Store) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	n, err := s.View().WriteTo(&b)
 	if err != nil || n != int64(b.Len()) {
-		t.Fatalf("wrote %d bytes of %d: %v", n, b.Len(), err)
+		tb.Fatalf("wrote %d bytes of %d: %v", n, b.Len(), err)
 	}
 	return b.Bytes()
 }
 
 // busy is a log in which there is something of everything.
-func busy(t testing.TB) *log {
-	t.Helper()
-	l := newLog(t)
-	l.must(put(t, &model.Cluster{Meta: named("cluster"), Format: 1}, node("n1"), node("n2")))
-	l.must(put(t, capacity(10), volume("db-1", "gold"), reservation("r1", 2)))
+func busy(tb testing.TB) *log {
+	tb.Helper()
+	l := newLog(tb)
+	l.must(put(tb, &model.Cluster{Meta: named("cluster"), Format: 1}, node("n1"), node("n2")))
+	l.must(put(tb, capacity(10), volume("db-1", "gold"), reservation("r1", 2)))
 	request, _ := state.NewTxn("admin/test", "place").Request("q1").Put(replica("db-1", 0, "n1", model.ReplicaDevice{Minor: 10000, Reservation: "r1"})).Txn()
 	l.must(request)
-	refused := put(t, reservation("r2", 9))
+	refused := put(tb, reservation("r2", 9))
 	refused.RequestID = "q2"
 	l.apply(refused)
 	l.must(remove(node("n2")))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,7 +29,7 @@ func TestApplyStopsWhereItCannotFollow(t *testing.T) {
 		{"a newer version", newer, "apply entry 3: decode entry: version 2, this binary knows 1: a newer one wrote it"},
 		{"garbage", []byte("\x01garbage"), "apply entry 3: decode entry: invalid character 'g' looking for beginning of value"},
 		{"cut short", good[:len(good)-1], "apply entry 3: decode entry: unexpected EOF"},
-		{"two entries", append(good[:len(good):len(good)], '1'), "apply entry 3: decode entry: there is more behind it"},
+		{"two entries", append(slices.Clip(good), '1'), "apply entry 3: decode entry: there is more behind it"},
 		{"a field that is not known", []byte("\x01" + `{"time":"2026-01-01T00:00:00Z","txns":[{"only_if":"x"}]}`), `apply entry 3: decode entry: json: unknown field "only_if"`},
 		{"a format that is not served", encode(t, start, raise), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},
 		{"a format that is not served, then more", encode(t, start, raise, put(t, node("b"))), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},

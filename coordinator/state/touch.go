@@ -21,20 +21,6 @@ func (n *touch) change(o model.Object) {
 	switch o := o.(type) {
 	case *model.Cluster:
 		n.all = true
-	case *model.Node:
-		n.node(o.Name)
-	case *model.NodeStatus:
-		n.node(o.Name)
-	case *model.LVG:
-		n.node(o.Node)
-	case *model.Replica:
-		n.node(o.Node)
-	case *model.Reservation:
-		n.node(o.Pool.Node)
-	case *model.Attachment:
-		n.node(o.Node)
-	case *model.Operation:
-		n.node(o.Node)
 	case *model.Volume:
 		n.volume(o.Name)
 	case *model.VolumeStatus:
@@ -43,7 +29,30 @@ func (n *touch) change(o model.Object) {
 		if volume, ok := model.SecretVolume(o.Name); ok {
 			n.volume(volume)
 		}
+	default:
+		n.node(nodeOf(o))
 	}
+}
+
+// nodeOf is the node that an object is about, "" if it is about none or several.
+func nodeOf(o model.Object) string {
+	switch o := o.(type) {
+	case *model.Node:
+		return o.Name
+	case *model.NodeStatus:
+		return o.Name
+	case *model.LVG:
+		return o.Node
+	case *model.Replica:
+		return o.Node
+	case *model.Reservation:
+		return o.Pool.Node
+	case *model.Attachment:
+		return o.Node
+	case *model.Operation:
+		return o.Node
+	}
+	return ""
 }
 
 func (n *touch) node(name string) {

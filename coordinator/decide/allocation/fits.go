@@ -5,7 +5,7 @@ import "fmt"
 // A Reason is the machine-readable half of a refusal.
 type Reason string
 
-// Why a pool refuses: there is no room, or one of the stop reasons.
+// NoSpace is the Reason when there is no room. The others are reasons to stop.
 const NoSpace Reason = "NoSpace"
 
 // A Refusal says which pool refused, how much was asked of it and how much it has. All numbers are bytes.

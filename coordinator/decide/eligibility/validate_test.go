@@ -2,6 +2,7 @@ package eligibility_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func place(l layout.Layout, rest, skipped []eligibility.ClassNode, diskful map[s
 			return true
 		}
 	}
-	return place(l, rest[1:], append(skipped[:len(skipped):len(skipped)], n), diskful, left)
+	return place(l, rest[1:], append(slices.Clip(skipped), n), diskful, left)
 }
 
 func survivesEveryZone(l layout.Layout, diskful map[string]int, tieBreaker string) bool {

@@ -1,6 +1,6 @@
 package layout
 
-// FTT and GMDR range from 0 to MaxFailures each.
+// MaxFailures is the largest FTT, and the largest GMDR; the smallest is 0.
 const MaxFailures = 2
 
 // A Layout says how many replicas a volume has and how many of them must be there for it to serve.

@@ -36,7 +36,7 @@ func runNaive(in scheduling.Input, nodes []scheduling.Node, scores map[schedulin
 	}
 	for _, r := range n.ordered() {
 		placeable := r.Type == scheduling.Diskful || r.Type == scheduling.TieBreaker
-		if placeable && !n.complete(r) && !(r.Deleting && in.Mode == scheduling.Live) {
+		if placeable && !n.complete(r) && (!r.Deleting || in.Mode != scheduling.Live) {
 			n.placeOne(r)
 		}
 	}

@@ -147,7 +147,7 @@ func (r *run) placeAll() (unplaced []int) {
 func (r *run) waiting(phase ReplicaType) []int {
 	var waiting []int
 	for i, replica := range r.in.Replicas {
-		if replica.Type == phase && !replica.complete(r.in.Thin) && !(replica.Deleting && r.in.Mode == Live) {
+		if replica.Type == phase && !replica.complete(r.in.Thin) && (!replica.Deleting || r.in.Mode != Live) {
 			waiting = append(waiting, i)
 		}
 	}

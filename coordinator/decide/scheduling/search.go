@@ -69,13 +69,8 @@ func (d *Diagnosis) choose(at Place) {
 
 // String is the place as people write it: node/lvg/thin-pool.
 func (p Place) String() string {
-	s := p.Node
-	for _, part := range []string{p.LVG, p.ThinPool} {
-		if part != "" {
-			s += "/" + part
-		}
-	}
-	return s
+	given := slices.DeleteFunc([]string{p.Node, p.LVG, p.ThinPool}, func(part string) bool { return part == "" })
+	return strings.Join(given, "/")
 }
 
 // An assignment gives one replica a place.

@@ -46,10 +46,11 @@ func Answer[In, Out any](r io.Reader, w io.Writer, answer func(In) (Out, error))
 func each(r io.Reader, longest int, do func([]byte) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
-	for number := 1; ; number++ {
+	for number, last := 1, false; !last; number++ {
 		var err error
 		line, err = readLine(in, line[:0], longest)
-		if err != nil && !errors.Is(err, io.EOF) {
+		last = errors.Is(err, io.EOF)
+		if err != nil && !last {
 			return &LineError{Line: number, Err: err}
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
@@ -57,10 +58,8 @@ func each(r io.Reader, longest int, do func([]byte) error) error {
 				return &LineError{Line: number, Err: err}
 			}
 		}
-		if err != nil {
-			return nil
-		}
 	}
+	return nil
 }
 
 // readLine appends one line to line.
