@@ -194,13 +194,28 @@ func (h *health) leaving() string {
 	return "waiting for " + strings.Join(on, ", ") + " to remove it"
 }
 
-// forming says what a new volume waits for.
-func (h *health) forming() string {
-	if h.status == nil {
+// unconfigured says what a volume without a configuration waits for.
+func (h *health) unconfigured() string {
+	if _, ok := state.Get[*model.Class](h.view, h.volume.Class); !ok {
+		return "class " + h.volume.Class + " does not exist"
+	}
+	cs, ok := state.Get[*model.ClassStatus](h.view, h.volume.Class)
+	if ok && cs.Configuration != nil {
 		return "it has not been looked at yet"
 	}
-	if c, ok := h.status.Conditions.Get("ConfigurationReady"); h.status.Configuration == nil && ok {
-		return c.Message
+	why := "class " + h.volume.Class + " is not ready"
+	if ok {
+		if c, ok := cs.Conditions.Get("Ready"); ok && c.Message != "" {
+			why += ": " + c.Message
+		}
+	}
+	return why
+}
+
+// forming says what a new volume waits for.
+func (h *health) forming() string {
+	if h.status == nil || h.status.Configuration == nil {
+		return h.unconfigured()
 	}
 	for _, r := range h.replicas {
 		if c, ok := r.Conditions.Get("Scheduled"); ok && c.Status == model.False {

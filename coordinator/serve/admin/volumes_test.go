@@ -74,6 +74,20 @@ func TestAVolumeIsWrittenDownWithItsDefaults(t *testing.T) {
 	refused(t, err, model.ErrExists, "volume db-1: exists already")
 }
 
+func TestAVolumeOfAClassThatIsNotReadyWaitsAndSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.class()
+	cs, _ := get[*model.ClassStatus](w, "r2")
+	cs = model.Clone(cs)
+	cs.Configuration = nil
+	cs.Conditions = model.Conditions{{Type: "Ready", Status: model.False, Message: "2 nodes with disks are needed, have 1"}}
+	w.put(cs)
+	v, err := (&volumes{api: w.api}).Create(w.ctx, &adminv1.CreateVolumeRequest{Name: "db-1", Class: "r2", Sizes: []int64{4096}})
+	if err != nil || v.GetMessage() != "class r2 is not ready: 2 nodes with disks are needed, have 1" {
+		t.Errorf("got %q, %v", v.GetMessage(), err)
+	}
+}
+
 func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.class()

@@ -183,6 +183,7 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 	case *agentv1.FromAgent_Heartbeat:
 		newest = n.Inventory.Heard(n.node, n.number, time.Now())
 	case *agentv1.FromAgent_Result:
+		n.Inventory.Heard(n.node, n.number, time.Now())
 		return n.result(ctx, m.Result)
 	default:
 		return fmt.Errorf("%w: node %s: a message that has no place in a session", model.ErrInvalid, n.node)
