@@ -27,7 +27,6 @@ type ledgerWorld struct {
 
 	mu    sync.Mutex
 	index uint64
-	sum   [32]byte
 
 	// refuse is asked before each transaction; an error is its answer.
 	refuse func(state.Txn) error

@@ -17,7 +17,7 @@ func (c *cluster) resize(volume string, size int64) error {
 	v := c.store.View()
 	vol, _ := state.Get[*model.Volume](v, volume)
 	b := state.NewTxn("test", "resize")
-	grows, err := Resize(v, c.inv.View(), b, vol, []model.VolumeDevice{{Size: size}}, time.Now())
+	grows, err := Resize(World{State: v, Inventory: c.inv.View(), Now: time.Now()}, b, vol, []model.VolumeDevice{{Size: size}})
 	if err != nil || !grows {
 		return err
 	}

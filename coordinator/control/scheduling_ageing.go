@@ -3,7 +3,9 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/model"
@@ -71,7 +73,7 @@ func (p *planning) keepFor(v state.View, first *model.Replica) []kept {
 	if !ok {
 		return nil
 	}
-	pool := p.prepare(v, ps)
+	pool := p.prepare(ps)
 	wanted, occupied := 0, map[string]bool{}
 	for r := range state.Under[*model.Replica](v, vol.Name+"/") {
 		switch {
@@ -96,11 +98,11 @@ func (p *planning) keepFor(v state.View, first *model.Replica) []kept {
 func (pool *prepared) couldHold(v state.View, size int64, drbd string, occupied map[string]bool) []candidate {
 	best := map[string]candidate{}
 	for _, c := range pool.places {
-		record, ok := state.Get[*model.Capacity](v, c.pool.String())
-		if !ok || !c.usable || occupied[c.at.Node] || drbd != "" && c.drbd != drbd {
+		if !c.usable || occupied[c.at.Node] || drbd != "" && c.drbd != drbd {
 			continue
 		}
-		if record.Missing || record.GrowthStopped != "" || record.Limit() < size {
+		record, ok := state.Get[*model.Capacity](v, c.pool.String())
+		if !ok || !mayHold(record, size) {
 			continue
 		}
 		c.available = record.Limit() - v.Charged(c.pool)
@@ -108,53 +110,63 @@ func (pool *prepared) couldHold(v state.View, size int64, drbd string, occupied 
 			best[c.at.Node] = c
 		}
 	}
-	var out []candidate
-	for _, c := range best {
-		out = append(out, c)
-	}
-	slices.SortFunc(out, func(a, b candidate) int {
+	return slices.SortedFunc(maps.Values(best), func(a, b candidate) int {
 		return cmp.Or(-cmp.Compare(a.available, b.available), cmp.Compare(a.at.Node, b.at.Node))
 	})
-	return out
+}
+
+// mayHold says that a pool could hold so much were it empty.
+func mayHold(record *model.Capacity, size int64) bool {
+	return !record.Missing && record.GrowthStopped == "" && record.Limit() >= size
 }
 
 // spread takes so many of the candidates as the topology wants them; nil: there are too few.
 func spread(could []candidate, t layout.Topology, wanted int) []candidate {
-	zones := map[string][]candidate{}
-	var order []string
-	for _, c := range could {
-		if zones[c.zone] == nil {
-			order = append(order, c.zone)
-		}
-		zones[c.zone] = append(zones[c.zone], c)
+	if len(could) < wanted {
+		return nil
 	}
 	switch t {
 	case layout.Zonal:
-		for _, z := range order {
-			if len(zones[z]) >= wanted {
-				return zones[z][:wanted]
+		for _, zone := range byZone(could) {
+			if len(zone) >= wanted {
+				return zone[:wanted]
 			}
 		}
 		return nil
 	case layout.TransZonal:
-		var out []candidate
-		for i := 0; len(out) < wanted; i++ {
-			before := len(out)
-			for _, z := range order {
-				if i < len(zones[z]) && len(out) < wanted {
-					out = append(out, zones[z][i])
-				}
-			}
-			if len(out) == before {
-				return nil
+		return inTurn(byZone(could))[:wanted]
+	default:
+		return could[:wanted]
+	}
+}
+
+// byZone groups the candidates, the zone of the first of them first.
+func byZone(could []candidate) [][]candidate {
+	at := map[string]int{}
+	var zones [][]candidate
+	for _, c := range could {
+		i, known := at[c.zone]
+		if !known {
+			i = len(zones)
+			at[c.zone], zones = i, append(zones, nil)
+		}
+		zones[i] = append(zones[i], c)
+	}
+	return zones
+}
+
+// inTurn takes one candidate of each zone, then the next of each.
+func inTurn(zones [][]candidate) []candidate {
+	var out []candidate
+	for i, more := 0, true; more; i++ {
+		more = false
+		for _, zone := range zones {
+			if i < len(zone) {
+				out, more = append(out, zone[i]), true
 			}
 		}
-		return out
 	}
-	if len(could) < wanted {
-		return nil
-	}
-	return could[:wanted]
+	return out
 }
 
 // keptFor says for whom room was kept that this volume could not have.
@@ -162,12 +174,9 @@ func keptFor(list []kept) string {
 	if len(list) == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("; room is kept for %s, which waits since entry %d:", list[0].volume, list[0].since)
-	for i, k := range list {
-		if i > 0 {
-			s += ","
-		}
-		s += fmt.Sprintf(" %s on %s", model.HumanSize(k.bytes), k.name)
+	var rooms []string
+	for _, k := range list {
+		rooms = append(rooms, model.HumanSize(k.bytes)+" on "+k.name)
 	}
-	return s
+	return fmt.Sprintf("; room is kept for %s, which waits since entry %d: %s", list[0].volume, list[0].since, strings.Join(rooms, ", "))
 }

@@ -66,7 +66,7 @@ func (p *planning) input(v state.View, vol *model.Volume, vs *model.VolumeStatus
 		in.Missing = scheduling.PoolMissing
 		return in
 	}
-	in.pool = p.prepare(v, ps)
+	in.pool = p.prepare(ps)
 	in.kept = p.keep(v, vol.Name, replicas)
 	in.flying = p.refresh(v, in.pool, vol.Name, in.kept)
 	in.Candidates, in.Size = in.pool.candidates, charge(vol, vs.DRBD, in.pool.extent)
@@ -95,7 +95,7 @@ type candidate struct {
 }
 
 // prepare returns the candidates of a pool, made anew when its eligible nodes changed.
-func (p *planning) prepare(v state.View, ps *model.PoolStatus) *prepared {
+func (p *planning) prepare(ps *model.PoolStatus) *prepared {
 	if old := p.pools[ps.Name]; old != nil && old.revision == ps.Revision {
 		return old
 	}

@@ -104,13 +104,11 @@ func (p *placing) lacking(r *model.Replica) string {
 		return ""
 	}
 	slices.SortStableFunc(short, func(a, b candidate) int { return -cmp.Compare(a.available, b.available) })
-	s := fmt.Sprintf("%s%d, of %s asked:", amounts, p.w.State.Index(), model.HumanSize(p.in.Size))
-	for i, c := range short[:min(named, len(short))] {
-		if i > 0 {
-			s += ","
-		}
-		s += fmt.Sprintf(" %s lacks %s", c.at, model.HumanSize(p.in.Size-c.available))
+	var lacks []string
+	for _, c := range short[:min(named, len(short))] {
+		lacks = append(lacks, fmt.Sprintf("%s lacks %s", c.at, model.HumanSize(p.in.Size-c.available)))
 	}
+	s := fmt.Sprintf("%s%d, of %s asked: %s", amounts, p.w.State.Index(), model.HumanSize(p.in.Size), strings.Join(lacks, ", "))
 	if more := len(short) - named; more > 0 {
 		s += fmt.Sprintf(" and %d more", more)
 	}

@@ -108,12 +108,13 @@ func TransitionInput(v state.View, seen inventory.View, vol *model.Volume, vs *m
 
 // Resize starts the growth of a volume: space for every copy in one transaction. False:
 // it has those sizes already.
-func Resize(v state.View, seen inventory.View, b *state.Build, vol *model.Volume, to []model.VolumeDevice, now time.Time) (bool, error) {
+func Resize(w World, b *state.Build, vol *model.Volume, to []model.VolumeDevice) (bool, error) {
+	v := w.State
 	vs, ok := state.Get[*model.VolumeStatus](v, vol.Name)
 	if !ok {
 		return false, fmt.Errorf("%w: it is not formed yet", model.ErrBusy)
 	}
-	in := TransitionInput(v, seen, vol, vs, now)
+	in := TransitionInput(v, w.Inventory, vol, vs, w.Now)
 	var missing error
 	out, err := transition.StartResize(in, to, func(usable int64, r *model.Reservation) int64 {
 		lvg, ok := state.Get[*model.LVG](v, model.LVGName(r.Pool.Node, r.VGName))

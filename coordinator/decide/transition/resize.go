@@ -1,7 +1,9 @@
 package transition
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"rvol/coordinator/model"
@@ -118,14 +120,11 @@ func sizeOf(devices []model.VolumeDevice, number int) int64 {
 }
 
 func sizes(devices []model.VolumeDevice) string {
-	s := ""
-	for i, d := range devices {
-		if i > 0 {
-			s += ", "
-		}
-		s += model.HumanSize(d.Size)
+	var all []string
+	for _, d := range devices {
+		all = append(all, model.HumanSize(d.Size))
 	}
-	return s
+	return strings.Join(all, ", ")
 }
 
 // Growing says that the agents are to let the LVs grow to what is pending.
@@ -162,32 +161,45 @@ func healthy(in Input, _ *model.Transition) string {
 		ids[m.ID] = true
 	}
 	for _, m := range disks {
-		switch {
-		case !m.Known:
-			return fmt.Sprintf("replica %s: no report of its node", name(m))
-		case !m.Up:
-			return fmt.Sprintf("replica %s: DRBD is not up", name(m))
-		case m.Resource.Disk() != drbd.UpToDate:
-			return fmt.Sprintf("replica %s: its disk is %s, want UpToDate", name(m), m.Resource.Disk())
+		if ill := cmp.Or(illDisk(m), illPeers(m, ids)); ill != "" {
+			return fmt.Sprintf("replica %s: %s", name(m), ill)
 		}
-		met := 0
-		for _, p := range m.Resource.Peers {
-			if p.NodeID != int(drbd.NoNode) && !ids[p.NodeID] {
-				continue // diskless
-			}
-			met++
-			if p.Connection != drbd.Connected {
-				return fmt.Sprintf("replica %s: a connection is %s, want Connected", name(m), p.Connection)
-			}
-			for _, d := range p.Devices {
-				if d.Replication != drbd.Established || d.Disk != drbd.UpToDate {
-					return fmt.Sprintf("replica %s: a peer is %s and %s, want Established and UpToDate", name(m), d.Replication, d.Disk)
-				}
+	}
+	return ""
+}
+
+func illDisk(m Member) string {
+	switch {
+	case !m.Known:
+		return "no report of its node"
+	case !m.Up:
+		return "DRBD is not up"
+	case m.Resource.Disk() != drbd.UpToDate:
+		return fmt.Sprintf("its disk is %s, want UpToDate", m.Resource.Disk())
+	}
+	return ""
+}
+
+// illPeers looks at the connections to the other replicas with a disk: ids are theirs and
+// the member's own.
+func illPeers(m Member, ids map[int]bool) string {
+	met := 0
+	for _, p := range m.Resource.Peers {
+		if p.NodeID != int(drbd.NoNode) && !ids[p.NodeID] {
+			continue // diskless
+		}
+		met++
+		if p.Connection != drbd.Connected {
+			return fmt.Sprintf("a connection is %s, want Connected", p.Connection)
+		}
+		for _, d := range p.Devices {
+			if d.Replication != drbd.Established || d.Disk != drbd.UpToDate {
+				return fmt.Sprintf("a peer is %s and %s, want Established and UpToDate", d.Replication, d.Disk)
 			}
 		}
-		if met < len(disks)-1 {
-			return fmt.Sprintf("replica %s: it knows %d of its %d peers with a disk", name(m), met, len(disks)-1)
-		}
+	}
+	if met < len(ids)-1 {
+		return fmt.Sprintf("it knows %d of its %d peers with a disk", met, len(ids)-1)
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func (s *holds) Create(ctx context.Context, r *adminv1.CreateHoldRequest) (*admi
 			return nil, door.Refuse(model.ErrExists, key, "exists already", "use another name, or delete it first")
 		}
 		b.Because(fmt.Sprintf("hold %s of %s back as %s", model.HumanSize(r.GetSize()), r.GetLvg(), r.GetName()))
-		return b, control.Reserve(v, b, time.Now(), model.OwnerHold, r.GetName(),
+		return b, control.Reserve(v, b, time.Now(), hold(r.GetName()),
 			control.Claim{Node: node, VG: vg, ThinPool: r.GetThinPool(), Bytes: r.GetSize()})
 	})
 	if err != nil {
@@ -70,7 +70,9 @@ func (s *holds) Create(ctx context.Context, r *adminv1.CreateHoldRequest) (*admi
 	return holdOf(res), nil
 }
 
-func holdName(name string) string { return control.ReservationName(model.OwnerHold, name, 0, 0) }
+func hold(name string) control.Owner { return control.Owner{Kind: model.OwnerHold, Name: name} }
+
+func holdName(name string) string { return hold(name).Reservation(0, 0) }
 
 // Delete gives the space back.
 func (s *holds) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {

@@ -32,7 +32,7 @@ func (s *volumes) Resize(ctx context.Context, r *adminv1.ResizeVolumeRequest) (*
 			err := control.AbandonResize(v, b, vol, "asked for by "+door.From(ctx).Actor(), time.Now())
 			return changing(b), about(key, err)
 		}
-		grows, err := control.Resize(v, s.Inventory.View(), b, vol, to, time.Now())
+		grows, err := control.Resize(control.World{State: v, Inventory: s.Inventory.View(), Now: time.Now()}, b, vol, to)
 		if !grows {
 			return nil, about(key, err)
 		}
