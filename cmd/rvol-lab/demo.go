@@ -26,26 +26,32 @@ const (
 
 func (c *command) demo() *cobra.Command {
 	var keep bool
+	var world string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show rvol's main job: a volume is made, outlives the machine that used it, and goes without a trace",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context(), keep) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context(), world, keep) },
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the cluster running at the end")
+	cmd.Flags().StringVar(&world, "world", "", "kind of nodes: kernel or sim (default: kernel, or sim where no kernel can run)")
 	return cmd
 }
 
-func (c *command) runDemo(ctx context.Context, keep bool) error {
+func (c *command) runDemo(ctx context.Context, world string, keep bool) error {
 	n := demo.NewNarrator(os.Stdout, term.IsTerminal(int(os.Stdout.Fd())))
-	client, err := c.demoWorld(ctx, n)
+	world, client, err := c.demoWorld(ctx, n, world)
 	if err != nil {
 		return err
 	}
 	cluster := deploy.New(client, demoNodes, deploy.Client{
 		Program: filepath.Join(filepath.Dir(c.self), "rvol"), Config: filepath.Join(c.dir(), "admin.yaml"),
 	}, n)
-	err = demo.New(cluster, n, os.Stdout, os.Stderr).Tell(ctx)
+	story := demo.New(cluster, n, os.Stdout, os.Stderr)
+	if world == simWorld {
+		story = demo.NewSimulated(cluster, n, os.Stdout, os.Stderr)
+	}
+	err = story.Tell(ctx)
 	if err != nil {
 		err = c.keepLogs(ctx, cluster, err)
 	}
@@ -60,8 +66,31 @@ func (c *command) runDemo(ctx context.Context, keep bool) error {
 	return err
 }
 
-// demoWorld boots the machines.
-func (c *command) demoWorld(ctx context.Context, n *demo.Narrator) (*remote.Client, error) {
+// demoWorld starts the machines: those asked for, or those that this machine can carry.
+func (c *command) demoWorld(ctx context.Context, n *demo.Narrator, world string) (string, *remote.Client, error) {
+	start := map[string]func(context.Context, *demo.Narrator) (*remote.Client, error){kernelWorld: c.kernels, simWorld: c.simulation}
+	if world != "" {
+		if start[world] == nil {
+			return "", nil, fmt.Errorf("start the demo: there is no world %q", world)
+		}
+		client, err := start[world](ctx, n)
+		return world, client, err
+	}
+	client, err := c.kernels(ctx, n)
+	if err == nil || ctx.Err() != nil || remote.Connect(c.dir()).Runs(ctx) {
+		return kernelWorld, client, err
+	}
+	n.Loud("REAL KERNELS CANNOT RUN HERE:", err.Error(),
+		"What follows is the same story on SIMULATED nodes: no kernel, no DRBD, no LVM of this machine takes part.",
+		"Blocks with checksums are written and read where the story would make a file system.")
+	client, err = c.simulation(ctx, n)
+	return simWorld, client, err
+}
+
+const kernelWorld = "kernel"
+
+// kernels boots nodes with real kernels.
+func (c *command) kernels(ctx context.Context, n *demo.Narrator) (*remote.Client, error) {
 	cache, err := lab.CacheDir()
 	if err != nil {
 		return nil, err
@@ -70,14 +99,29 @@ func (c *command) demoWorld(ctx context.Context, n *demo.Narrator) (*remote.Clie
 	if err := deploy.Payload(payload, filepath.Dir(c.self)); err != nil {
 		return nil, err
 	}
-	p := remote.Plan{World: "kernel", Config: lab.Config{
+	return c.machines(ctx, n, remote.Plan{World: kernelWorld, Config: lab.Config{
 		Name: c.name, Dir: c.dir(), Nodes: demoNodes, Disks: deploy.Disks, DiskSize: demoDiskSize, Payload: payload,
-	}}
+	}})
+}
+
+// simulation starts simulated nodes, which come with rvol.
+func (c *command) simulation(ctx context.Context, n *demo.Narrator) (*remote.Client, error) {
+	client, err := c.machines(ctx, n, remote.Plan{World: simWorld, Config: lab.Config{
+		Name: c.name, Dir: c.dir(), Nodes: demoNodes, DiskSize: demoDiskSize,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return client, c.pointTheWay(ctx, client, demoNodes)
+}
+
+func (c *command) machines(ctx context.Context, n *demo.Narrator, p remote.Plan) (*remote.Client, error) {
 	client, err := remote.Spawn(ctx, p, c.self, "daemon", "--name", c.name)
 	if err != nil {
 		return nil, err
 	}
-	return client, n.Timed(fmt.Sprintf("%d machines booted", demoNodes), func() error { return client.Up(ctx, n.Progress()) })
+	what := fmt.Sprintf("%d machines started, world %s", p.Config.Nodes, p.World)
+	return client, n.Timed(what, func() error { return client.Up(ctx, n.Progress()) })
 }
 
 // keepLogs writes down what a failed demo leaves, and says where.

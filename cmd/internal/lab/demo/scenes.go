@@ -47,7 +47,7 @@ func (s *Story) use(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Narrator.Timed("formatted, mounted, file written and fsynced", func() (err error) {
+	return s.Narrator.Timed(s.user.filled(), func() (err error) {
 		s.checksum, err = s.user.fill(ctx, s.first, volume)
 		return err
 	})
@@ -77,7 +77,7 @@ func (s *Story) failOver(ctx context.Context) error {
 	if err := s.all(ctx, "node list"); err != nil {
 		return err
 	}
-	err = s.Narrator.Timed("fenced, attached on "+s.second+", mounted, checksum right", func() error { return s.takeOver(ctx) })
+	err = s.Narrator.Timed("fenced, attached on "+s.second+", "+s.user.found(), func() error { return s.takeOver(ctx) })
 	s.Narrator.Say("the volume is in use again %.1f s after the loss of power, which includes %s", time.Since(lost).Seconds(),
 		"the time until the cluster was sure that the node is gone")
 	return err
@@ -191,21 +191,9 @@ func (s *Story) remove(ctx context.Context) error {
 
 // traces looks for what must not be left of the volume.
 func (s *Story) traces(ctx context.Context, node string) error {
-	var left []string
-	for _, look := range []struct{ what, command string }{
-		{"logical volume", "lvs --noheadings -o lv_name --select 'lv_name=~^rvol-'"},
-		{"DRBD resource", "drbdsetup status"},
-		{".res file", "find /etc/drbd.d/rvol -name '*.res'"},
-		{"device link", "find /dev/rvol -type l"},
-	} {
-		s.Narrator.Command(node, look.command)
-		out, err := s.On(ctx, node, look.command+" 2>/dev/null || true")
-		if err != nil {
-			return err
-		}
-		if out = strings.Join(strings.Fields(out), " "); out != "" {
-			left = append(left, look.what+": "+out)
-		}
+	left, err := s.user.traces(ctx, node, volume)
+	if err != nil {
+		return err
 	}
 	reserved, err := s.reservations(ctx, node)
 	if left = slices.Concat(left, reserved); len(left) > 0 {

@@ -22,14 +22,20 @@ type Story struct {
 	Narrator       *Narrator
 	Stdout, Stderr io.Writer // of rvol: a terminal, if there is one
 	user           user
+	up             func(context.Context) error // nil: nothing to do
 
 	first, second string // nodes that hold the volume: where it is used, and where it goes on
 	checksum      string
 }
 
-// New prepares the story on nodes with real kernels.
+// New prepares the story on nodes with real kernels, on which rvol is still to be laid.
 func New(c *deploy.Cluster, n *Narrator, stdout, stderr io.Writer) *Story {
-	return &Story{Cluster: c, Narrator: n, Stdout: stdout, Stderr: stderr, user: files{c}}
+	return &Story{Cluster: c, Narrator: n, Stdout: stdout, Stderr: stderr, user: files{c}, up: c.Up}
+}
+
+// NewSimulated prepares the story on simulated nodes, which run rvol already.
+func NewSimulated(c *deploy.Cluster, n *Narrator, stdout, stderr io.Writer) *Story {
+	return &Story{Cluster: c, Narrator: n, Stdout: stdout, Stderr: stderr, user: blocks{c}}
 }
 
 // Tell tells it, and stops where something is not as it should be.
@@ -100,8 +106,10 @@ func (s *Story) await(ctx context.Context, limit time.Duration, look func() (wai
 
 // form brings the cluster up on the machines.
 func (s *Story) form(ctx context.Context) error {
-	if err := s.Narrator.Timed("programs and units laid, joined, started", func() error { return s.Up(ctx) }); err != nil {
-		return err
+	if s.up != nil {
+		if err := s.Narrator.Timed("programs and units laid, joined, started", func() error { return s.up(ctx) }); err != nil {
+			return err
+		}
 	}
 	err := s.Narrator.Timed("3 Raft members vote, 3 nodes are Ready", func() error {
 		return s.await(ctx, 90*time.Second, func() (string, error) { return s.Forming(ctx) })

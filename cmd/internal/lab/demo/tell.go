@@ -53,6 +53,16 @@ func (n *Narrator) Say(format string, args ...any) {
 	n.print("   %s\n", fmt.Sprintf(format, args...))
 }
 
+// Loud says what nobody may overlook.
+func (n *Narrator) Loud(lines ...string) {
+	bar := strings.Repeat("!", 78)
+	n.print("\n%s\n", bar)
+	for _, l := range lines {
+		n.print("%s\n", n.strong(l))
+	}
+	n.print("%s\n\n", bar)
+}
+
 // Command says that line runs on a machine, "" for this one.
 func (n *Narrator) Command(machine, line string) {
 	prompt := "$ "
