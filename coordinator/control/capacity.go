@@ -68,7 +68,7 @@ func (c Capacity) Decide(w World, key string) (Outcome, error) {
 		}
 	}
 	bind(w, seen, b)
-	return Outcome{Txn: b}, nil
+	return Outcome{Txn: b, Again: orphans(w, seen, b)}, nil
 }
 
 // capacities works out the records of one LVG: the group's own, unless only its thin
