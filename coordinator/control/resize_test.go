@@ -159,7 +159,7 @@ func TestAResizeWaitsUntilNothingIsBehind(t *testing.T) {
 		if err := c.resize("db-1", 2*gib); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		vs := c.status("db-1")
 		if len(vs.Transitions) != 1 || vs.Transitions[0].Active() != -1 {
 			t.Fatalf("it went on without a peer: %+v", vs.Transitions)
