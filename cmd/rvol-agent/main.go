@@ -9,10 +9,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"rvol/agent"
+	"rvol/cmd/internal/version"
 )
 
 const usage = `rvol-agent holds the volumes of an rvol cluster on this machine.
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) int {
 	case "join":
 		err = join(ctx, args[1:])
 	case "version":
-		fmt.Println("rvol-agent " + version())
+		fmt.Println("rvol-agent " + version.String())
 	case "help", "--help", "-h":
 		fmt.Print(usage)
 	default:
@@ -85,7 +85,7 @@ func serve(ctx context.Context, args []string) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	c, err := agent.OnThisMachine(ctx, o, version(), log)
+	c, err := agent.OnThisMachine(ctx, o, version.String(), log)
 	if err != nil {
 		return err
 	}
@@ -103,13 +103,4 @@ func join(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("node %s has joined cluster %s\nnext: systemctl enable --now rvol-agent\n", p.Name, p.Cluster)
 	return nil
-}
-
-// version is what the Go toolchain recorded at build time.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

@@ -42,7 +42,7 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	verbs := map[string]func(context.Context, []string) error{
 		"run": serve, "init": initialize, "join": join, "admin-cert": adminCert,
-		"version": func(context.Context, []string) error { fmt.Println("rvol-coordinator " + version()); return nil },
+		"version": func(context.Context, []string) error { fmt.Println("rvol-coordinator " + version.String()); return nil },
 		"help":    func(context.Context, []string) error { fmt.Print(usage); return nil },
 	}
 	if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {

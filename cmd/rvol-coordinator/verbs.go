@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 
+	"rvol/cmd/internal/version"
 	"rvol/coordinator"
 )
 
@@ -19,7 +19,7 @@ func serve(ctx context.Context, args []string) error {
 	if o.Debug {
 		level = slog.LevelDebug
 	}
-	c, err := coordinator.OnThisMachine(ctx, o, version(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	c, err := coordinator.OnThisMachine(ctx, o, version.String(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func initialize(_ context.Context, args []string) error {
 	if err != nil {
 		return misuse{err}
 	}
-	c.Version = version()
+	c.Version = version.String()
 	if err := coordinator.Init(c); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func join(ctx context.Context, args []string) error {
 	if err != nil {
 		return misuse{err}
 	}
-	c.Version = version()
+	c.Version = version.String()
 	if err := coordinator.Join(ctx, c); err != nil {
 		return err
 	}
@@ -69,13 +69,4 @@ func adminCert(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.Out)
 	return nil
-}
-
-// version is what the Go toolchain recorded at build time.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"rvol/cmd/internal/version"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -14,7 +15,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:              args(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := object{{"version", version()}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}}
+			v := object{{"version", version.String()}, {"go", runtime.Version()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH}}
 			if a.flags.structured() {
 				return a.write(v)
 			}
@@ -22,13 +23,4 @@ func (a *app) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// version is what the Go toolchain recorded at build time.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }
