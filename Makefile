@@ -23,7 +23,7 @@ test: setup build ## All tests: units, scripts in the simulated world, kernel la
 	$(MAKE) --no-print-directory lab
 
 lab: setup build ## The tests on real kernels
-	go test -tags $(LAB_TAGS) -count=1 -timeout 30m -v ./cmd/internal/lab/kernel/...
+	go test -tags $(LAB_TAGS) -p 1 -count=1 -timeout 40m -v ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
 
 sim: build ## A simulated cluster to play with, without any privileges
 	$(BIN)/rvol-lab up --world sim

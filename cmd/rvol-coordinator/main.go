@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"rvol/cmd/internal/version"
 )
 
 const usage = `rvol-coordinator decides where the volumes of an rvol cluster live.
