@@ -48,13 +48,7 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 	case decide.Secondary:
 		return tool.Secondary(ctx, e.ref(s.Target))
 	case decide.Down:
-		e.forget(s.Resource)
-		defer func() {
-			for vg := range groups(in.Desired, s.Resource) {
-				e.LVM.Fresh(ctx, vg, 0) // its volumes are not open any more
-			}
-		}()
-		return tool.Down(ctx, s.Resource)
+		return e.down(ctx, in, s)
 	case decide.Resize:
 		return tool.Resize(ctx, s.Minor)
 	case decide.RememberSize:
@@ -66,6 +60,16 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return e.newCurrentUUID(ctx, s)
 	}
 	return fmt.Errorf("no way to %s", step)
+}
+
+func (e *Engine) down(ctx context.Context, in decide.Input, s decide.Down) error {
+	e.forget(s.Resource)
+	defer func() {
+		for vg := range groups(in.Desired, s.Resource) {
+			e.LVM.Fresh(ctx, vg, 0) // its volumes are not open any more
+		}
+	}()
+	return e.DRBD.Tool().Down(ctx, s.Resource)
 }
 
 func (e *Engine) ref(t decide.Target) drbd.Ref {

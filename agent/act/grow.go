@@ -23,18 +23,9 @@ func (e *Engine) growLV(ctx context.Context, s decide.GrowLV) error {
 	if err != nil {
 		return err
 	}
-	fact := e.Journal.Facts().Backings[b.Reservation]
-	if fact.LV == "" { // it was there before this agent's journal: it may hold data
-		fact = decide.BackingFact{VGUUID: b.VGUUID, LV: b.LV, LVUUID: s.LV.UUID, MetaMade: true}
-	}
-	if fact.Growing == 0 {
-		fact.Growing = s.LV.Size
-		if fact.MetaAt == 0 {
-			fact.MetaAt = s.LV.Size
-		}
-		if err := e.Journal.Backing(b.Reservation, fact); err != nil {
-			return err
-		}
+	fact, err := e.beginGrowth(s)
+	if err != nil {
+		return err
 	}
 	defer e.LVM.Fresh(ctx, b.VG, 0)
 	id := storage.Identity{Name: name, UUID: s.LV.UUID, Tags: storage.Tags(s.Cluster, b.Reservation)}
@@ -59,6 +50,24 @@ func (e *Engine) growLV(ctx context.Context, s decide.GrowLV) error {
 		fact.MetaAt = 0
 	}
 	return e.Journal.Backing(b.Reservation, fact)
+}
+
+// beginGrowth writes down from which size the volume grows, unless a growth of it was
+// begun before.
+func (e *Engine) beginGrowth(s decide.GrowLV) (decide.BackingFact, error) {
+	b := s.Backing
+	fact := e.Journal.Facts().Backings[b.Reservation]
+	if fact.Growing != 0 {
+		return fact, nil
+	}
+	if fact.LV == "" { // it was there before this agent's journal: it may hold data
+		fact = decide.BackingFact{VGUUID: b.VGUUID, LV: b.LV, LVUUID: s.LV.UUID, MetaMade: true}
+	}
+	fact.Growing = s.LV.Size
+	if fact.MetaAt == 0 {
+		fact.MetaAt = s.LV.Size
+	}
+	return fact, e.Journal.Backing(b.Reservation, fact)
 }
 
 // notGrown forgets that a growth was begun that LVM has refused.

@@ -97,6 +97,13 @@ func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
 	if fact.MetaAt != 0 && fact.MetaAt != lv.Size {
 		return MoveMetadata{Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor}, nil
 	}
+	return p.metadata(r, d, lv)
+}
+
+// metadata says what DRBD's metadata on an active volume need: made they are only on
+// a volume that this agent has just made.
+func (p *planner) metadata(r Resource, d Device, lv LV) (Step, *Refusal) {
+	fact := p.in.Facts.Backings[d.Backing.Reservation]
 	md, known := p.in.Observed.Metadata[lv.UUID]
 	if !known || md.Attached || md.Err != "" {
 		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))

@@ -262,7 +262,7 @@ func (p *planner) mayPromote(r Resource) string {
 
 // report fills in what is reached.
 func (p *planner) report(r Resource, want string, state *ReplicaState) {
-	runs := p.isUp && want != "" && p.applied(r, want)
+	runs := p.runs(r, want)
 	attached, fresh := true, r.Type == Diskful && p.isUp
 	for _, d := range r.Devices {
 		if d.Backing == nil {
@@ -274,10 +274,16 @@ func (p *planner) report(r Resource, want string, state *ReplicaState) {
 		state.Backing = append(state.Backing, b)
 	}
 	state.JustCreated = fresh
-	state.Preconfigured = !r.Member && runs && attached
-	if stopped := r.Down && !p.isUp; r.Member && (runs || stopped) {
+	if !r.Member {
+		state.Preconfigured = runs && attached
+	} else if stopped := r.Down && !p.isUp; runs || stopped {
 		state.AppliedRevision = r.Revision
 	}
+}
+
+// runs says that the kernel runs what the file is to say.
+func (p *planner) runs(r Resource, want string) bool {
+	return p.isUp && want != "" && p.applied(r, want)
 }
 
 // reportBacking tells what a device stands on, and whether it never held data.
