@@ -7,8 +7,9 @@ import "rvol/coordinator/model"
 //
 // A node is touched by its own node, status, LVG, replica, reservation, attachment and
 // operation. A volume, its status and its secret touch every node that has a replica, a
-// member or a reservation of it. The cluster touches all nodes. Classes and pools touch
-// none: a volume's status holds the configuration that it runs.
+// member or a reservation of it. The cluster and its members, whose addresses every order
+// names, touch all nodes. Classes and pools touch none: a volume's status holds the
+// configuration that it runs.
 type touch struct {
 	t     *tables
 	nodes map[string]struct{}
@@ -19,7 +20,7 @@ func newTouch(t *tables) *touch { return &touch{t: t, nodes: map[string]struct{}
 
 func (n *touch) change(o model.Object) {
 	switch o := o.(type) {
-	case *model.Cluster:
+	case *model.Cluster, *model.Member:
 		n.all = true
 	case *model.Volume:
 		n.volume(o.Name)

@@ -44,6 +44,7 @@ func TestNodeRevisionFollowsWhatTheNodeMustHold(t *testing.T) {
 		{name: "a mesh that loses a member", given: []model.Object{mesh("n1", "n2")}, txn: put(t, mesh("n2", "n3")), want: all},
 		{name: "a volume's secret", given: []model.Object{mesh("n1", "n2")}, txn: put(t, &model.Secret{Meta: named(model.VolumeSecret("db-1"))}), want: []string{"n1", "n2"}},
 		{name: "the cluster", txn: put(t, &model.Cluster{Meta: named("cluster")}), want: all},
+		{name: "a coordinator, whose address every order names", txn: put(t, &model.Member{Meta: named("m1")}), want: all},
 		{name: "a class", given: []model.Object{volume("db-1", "x"), replica("db-1", 0, "n1")}, txn: put(t, &model.Class{Meta: named("x")}), want: nil},
 		{name: "a capacity record", txn: put(t, capacity(9)), want: nil},
 		{name: "a refused transaction", txn: put(t, reservation("r1", 1)), want: nil},
