@@ -52,6 +52,9 @@ func (e *Engine) fresh(ctx context.Context, name string) (decide.Input, *decide.
 	if in.Observed.NoDRBD != "" || in.Observed.DRBDError != "" {
 		return in, nil // decide says what that means
 	}
+	if decide.OfNoResource(name) {
+		return in, nil // DRBD has nothing to say
+	}
 	r, up, err := e.DRBD.Fresh(ctx, name)
 	if err != nil {
 		return in, explain(look("status of "+name), err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"rvol/drbd"
 )
@@ -193,5 +194,10 @@ func (d Desired) operationKey(o Operation) string {
 			return r.Name
 		}
 	}
-	return "operation/" + o.ID
+	return operationPrefix + o.ID
 }
+
+const operationPrefix = "operation/"
+
+// OfNoResource says that a key is that of an operation without a resource.
+func OfNoResource(key string) bool { return strings.HasPrefix(key, operationPrefix) }
