@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"rvol/coordinator/control"
@@ -44,7 +45,8 @@ func (s *pools) Explain(_ context.Context, r *adminv1.ExplainRequest) (*adminv1.
 
 // whyNot says why a node is not in the list that stands.
 func whyNot(v state.View, p *model.Pool, node string, excluded map[string]string) string {
-	if why := excluded[node]; why != "" {
+	// How long it has been NotReady is not known here.
+	if why := excluded[node]; why != "" && !strings.HasPrefix(why, "NotReady") {
 		return why
 	}
 	if st, ok := state.Get[*model.NodeStatus](v, node); ok && !st.Ready {
