@@ -57,7 +57,7 @@ func listenLocal(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: listen on this machine's own socket: %w: name another with --socket", model.ErrInvalid, err)
 	}
-	if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // who connects is asked of the kernel
+	if err := os.Chmod(path, 0o666); err != nil { // who connects is asked of the kernel
 		return nil, errors.Join(fmt.Errorf("open the socket to this machine: %w", err), l.Close())
 	}
 	return l, nil

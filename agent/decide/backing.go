@@ -108,9 +108,8 @@ func (p *planner) metadata(r Resource, d Device, lv LV) (Step, *Refusal) {
 	if !known || md.Attached || md.Err != "" {
 		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))
 	}
-	justMade := fact.LVUUID == lv.UUID && fact.VGUUID == lv.VGUUID
 	switch {
-	case justMade && !fact.MetaMade:
+	case fact.of(lv) && !fact.MetaMade:
 		return p.make(MakeMetadata{
 			Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor, Peers: r.slots(), Device: r.DeviceUUID(d.Number),
 		})

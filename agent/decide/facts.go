@@ -29,6 +29,9 @@ type BackingFact struct {
 	MetaAt int64 `json:"meta_at,omitempty"`
 }
 
+// of says that the fact is about this very volume.
+func (f BackingFact) of(lv LV) bool { return f.LVUUID == lv.UUID && f.VGUUID == lv.VGUUID }
+
 // An OperationFact is how far an operation has come.
 type OperationFact struct {
 	Started bool    `json:"started"`

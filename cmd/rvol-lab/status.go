@@ -37,21 +37,21 @@ func (c *command) status() *cobra.Command {
 }
 
 func printStatus(w io.Writer, s lab.Status) error {
-	fmt.Fprintf(w, "lab %s, world %s, in %s\n\n", s.Name, s.World, s.Dir) //nolint:errcheck // Flush says it
+	fmt.Fprintf(w, "lab %s, world %s, in %s\n\n", s.Name, s.World, s.Dir) // Flush says it
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tSTATE\tPID\tADDRESS\tKERNEL\tDRBD\tBOOTED IN\tDETAIL") //nolint:errcheck // as above
+	fmt.Fprintln(t, "NODE\tSTATE\tPID\tADDRESS\tKERNEL\tDRBD\tBOOTED IN\tDETAIL")
 	for _, n := range s.Nodes {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%.1f s\t%s\n", //nolint:errcheck // as above
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%.1f s\t%s\n",
 			n.Name, n.State, n.PID, n.Address, cmp.Or(n.Kernel, "-"), cmp.Or(n.DRBD, "-"), n.Booted.Seconds(), n.Detail)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, l := range s.Links {
-		fmt.Fprintln(w, "fault:", l) //nolint:errcheck // the terminal is gone
+		fmt.Fprintln(w, "fault:", l) // the terminal is gone
 	}
 	for _, f := range s.Forwards {
-		fmt.Fprintf(w, "forward: %s -> %s port %d\n", f.Listen, f.Node, f.Port) //nolint:errcheck // the terminal is gone
+		fmt.Fprintf(w, "forward: %s -> %s port %d\n", f.Listen, f.Node, f.Port) // the terminal is gone
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type cluster struct {
 	store *state.Store
 	inv   *inventory.Inventory
 
-	ctx    context.Context //nolint:containedctx // of the test: leaders come and go in it
+	ctx    context.Context // of the test: leaders come and go in it
 	depose func()
 
 	mu     sync.Mutex

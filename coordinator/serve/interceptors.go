@@ -106,7 +106,7 @@ func onClosed(ctx context.Context, c <-chan struct{}, fn func()) (stop func()) {
 // callStream is a stream whose context names the caller.
 type callStream struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // it replaces the one that the stream contains
+	ctx context.Context // it replaces the one that the stream contains
 }
 
 // Context is the context of the call.

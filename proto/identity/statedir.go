@@ -13,7 +13,7 @@ import (
 func MakeStateDir(dir string) error {
 	parent := filepath.Dir(dir)
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		if err := errors.Join(os.MkdirAll(parent, 0o755), os.Chmod(parent, 0o755)); err != nil { //nolint:gosec // nothing but folders in it
+		if err := errors.Join(os.MkdirAll(parent, 0o755), os.Chmod(parent, 0o755)); err != nil { // nothing but folders in it
 			return fmt.Errorf("make the folder of states: %w", err)
 		}
 	}

@@ -72,7 +72,7 @@ func report(name string, value, budget float64) {
 	if value > budget {
 		verdict = "over"
 	}
-	fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %.1f %s\n", name, value, budget, verdict) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %.1f %s\n", name, value, budget, verdict) // nobody to tell
 }
 
 func rvol(b *testing.B, c *deploy.Cluster, line string) {
@@ -103,7 +103,7 @@ until drbdsetup status s | grep -q 'peer-disk:Inconsistent'; do sleep 0.05; done
 	bootstrapScript = `drbdadm -- --clear-bitmap new-current-uuid s`
 	waitScript      = `until drbdsetup status s | grep -q 'peer-disk:UpToDate'; do sleep 0.05; done`
 	removeScript    = `drbdadm down s; drbdadm -- --force wipe-md s >/dev/null 2>&1; lvremove -qq -y ` + deploy.ThinVG + `/s`
-) //nolint:gochecknoglobals // scripts that nobody changes
+) // scripts that nobody changes
 
 func (s shell) lay(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "bench")

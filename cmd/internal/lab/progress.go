@@ -21,5 +21,5 @@ func NewProgress(w io.Writer) *Progress { return &Progress{w: w, start: time.Now
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "[%6.1fs] %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...)) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(p.w, "[%6.1fs] %s\n", time.Since(p.start).Seconds(), fmt.Sprintf(format, args...)) // nobody to tell
 }

@@ -258,7 +258,7 @@ func TestTokens(t *testing.T) {
 // collected is the server's end of a stream that a test reads.
 type collected[T any] struct {
 	grpc.ServerStream
-	ctx  context.Context //nolint:containedctx // a stream has one
+	ctx  context.Context // a stream has one
 	sent chan *T
 }
 

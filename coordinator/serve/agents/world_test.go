@@ -94,7 +94,7 @@ func (w *world) serve() {
 
 type calledStream struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // it replaces the one that the stream contains
+	ctx context.Context // it replaces the one that the stream contains
 }
 
 func (s *calledStream) Context() context.Context { return s.ctx }

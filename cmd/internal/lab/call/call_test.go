@@ -23,7 +23,7 @@ func serve(t *testing.T, h call.Handler) net.Conn {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		call.Serve(context.Background(), far, h) //nolint:errcheck,usetesting // a broken call is what some tests want; the context must outlive the test
+		call.Serve(context.Background(), far, h) // a broken call is what some tests want; the context must outlive the test
 	}()
 	t.Cleanup(func() { near.Close(); <-done })
 	return near
@@ -36,9 +36,9 @@ func TestACallCarriesInputOutputErrorsAndTheExit(t *testing.T) {
 		if err != nil {
 			return call.Exit{Err: err.Error()}
 		}
-		s.Stdout.Write(in)                        //nolint:errcheck // the test sees what came
-		s.Stderr.Write([]byte("op " + r.Op))      //nolint:errcheck // the test sees what came
-		s.Stderr.Write(append(r.Args, " end"...)) //nolint:errcheck // the test sees what came
+		s.Stdout.Write(in)                        // the test sees what came
+		s.Stderr.Write([]byte("op " + r.Op))      // the test sees what came
+		s.Stderr.Write(append(r.Args, " end"...)) // the test sees what came
 		return call.Exit{Code: 7, Result: json.RawMessage(`{"a":1}`)}
 	})
 	var out, text bytes.Buffer
@@ -64,7 +64,7 @@ func TestACallNeedsNoInputAndNoOutput(t *testing.T) {
 		if len(in) != 0 || err != nil {
 			return call.Exit{Err: "input where there is none"}
 		}
-		s.Stdout.Write([]byte("nobody reads this")) //nolint:errcheck // nobody does
+		s.Stdout.Write([]byte("nobody reads this")) // nobody does
 		return call.Exit{}
 	})
 	if x, err := call.Do(t.Context(), c, call.Request{Op: "x"}, call.Streams{}); err != nil || x.Err != "" {
@@ -77,7 +77,7 @@ func TestACommandThatReadsNoInputEndsAllTheSame(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		call.Serve(context.Background(), far, //nolint:errcheck,usetesting // as above
+		call.Serve(context.Background(), far,
 			func(context.Context, call.Request, call.Streams, func() error) call.Exit { return call.Exit{Code: 3} })
 	}()
 	endless, w := io.Pipe()
@@ -135,7 +135,7 @@ func TestACallerThatGoesAwayEndsTheCommand(t *testing.T) {
 func TestAServerThatGoesAwayIsAnError(t *testing.T) {
 	near, far := net.Pipe()
 	go func() {
-		io.ReadFull(far, make([]byte, 10)) //nolint:errcheck // it dies in the middle
+		io.ReadFull(far, make([]byte, 10)) // it dies in the middle
 		far.Close()
 	}()
 	if _, err := call.Do(t.Context(), near, call.Request{Op: "x"}, call.Streams{}); err == nil {
@@ -148,8 +148,8 @@ func TestAStreamIsAConnection(t *testing.T) {
 		near, far := net.Pipe()
 		go func() {
 			b := make([]byte, 4)
-			io.ReadFull(far, b)                      //nolint:errcheck // the test sees what came
-			far.Write(append([]byte("echo "), b...)) //nolint:errcheck // the test sees what came
+			io.ReadFull(far, b)                      // the test sees what came
+			far.Write(append([]byte("echo "), b...)) // the test sees what came
 			far.Close()
 		}()
 		if err := opened(); err != nil {
@@ -166,11 +166,11 @@ func TestAStreamIsAConnection(t *testing.T) {
 	}
 	defer s.Close()
 	// a deadline that passes must not tear a frame
-	s.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) //nolint:errcheck // a pipe can
+	s.SetReadDeadline(time.Now().Add(10 * time.Millisecond)) // a pipe can
 	if _, err := s.Read(make([]byte, 1)); err == nil {
 		t.Fatal("read something before anything was said")
 	}
-	s.SetReadDeadline(time.Time{}) //nolint:errcheck // a pipe can
+	s.SetReadDeadline(time.Time{}) // a pipe can
 	if _, err := s.Write([]byte("ping")); err != nil {
 		t.Fatal(err)
 	}
@@ -196,10 +196,10 @@ func FuzzServeTakesAnyBytes(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		near, far := net.Pipe()
 		go func() {
-			near.Write(b) //nolint:errcheck // the server may hang up
+			near.Write(b) // the server may hang up
 			near.Close()
 		}()
-		call.Serve(context.Background(), far, //nolint:errcheck,usetesting // garbage is refused; the context has no end
+		call.Serve(context.Background(), far, // garbage is refused; the context has no end
 			func(context.Context, call.Request, call.Streams, func() error) call.Exit { return call.Exit{} })
 	})
 }

@@ -40,7 +40,7 @@ func Do(ctx context.Context, c net.Conn, r Request, s Streams) (Exit, error) {
 // feed sends the input. A call may end before it wants any: that is not an error, and a broken connection is seen by the reading side.
 func feed(k *conn, in io.Reader) {
 	if _, err := io.Copy(frameWriter{k, kindData}, in); err == nil {
-		k.send(kindEOF, nil) //nolint:errcheck // as above
+		_ = k.send(kindEOF, nil)
 	}
 }
 

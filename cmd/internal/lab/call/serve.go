@@ -53,7 +53,7 @@ func take(k *conn, in *io.PipeWriter) error {
 		}
 		switch kind {
 		case kindData:
-			in.Write(p) //nolint:errcheck // a command that reads no more input may still go on
+			_, _ = in.Write(p) // a command that reads no more input may still go on
 		case kindEOF:
 			in.Close()
 		}

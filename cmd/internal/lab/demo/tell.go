@@ -32,7 +32,7 @@ func NewNarrator(out io.Writer, terminal bool) *Narrator {
 func (n *Narrator) print(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	fmt.Fprintf(n.out, format, args...) //nolint:errcheck // the terminal is gone: nobody to tell
+	fmt.Fprintf(n.out, format, args...) // the terminal is gone: nobody to tell
 }
 
 func (n *Narrator) strong(text string) string {

@@ -11,7 +11,7 @@ import (
 )
 
 // programs are what a node runs; they lie beside rvol-lab.
-var programs = []string{"rvol", "rvol-agent", "rvol-coordinator"} //nolint:gochecknoglobals // a list that nobody changes
+var programs = []string{"rvol", "rvol-agent", "rvol-coordinator"} // a list that nobody changes
 
 // lvmConfig hides DRBD's devices from LVM, which would otherwise open them and find copies of its own volume groups on them.
 const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|" ] }
@@ -80,5 +80,5 @@ func copyProgram(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o755) //nolint:gosec // a program
+	return os.WriteFile(to, text, 0o755) // a program
 }

@@ -28,7 +28,7 @@ func (s Scripted) Name() string { return "kernel" }
 func (s Scripted) Rvol(ctx context.Context, stdout, stderr io.Writer, args []string) int {
 	code, err := s.Client.Run(ctx, Output{Stdout: stdout, Stderr: stderr}, args...)
 	if err != nil {
-		fmt.Fprintln(stderr, err) //nolint:errcheck // the code says it too
+		fmt.Fprintln(stderr, err) // the code says it too
 	}
 	return code
 }

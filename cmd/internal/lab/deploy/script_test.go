@@ -17,7 +17,7 @@ import (
 )
 
 // The programs, built once.
-var bin string //nolint:gochecknoglobals // set by TestMain alone
+var bin string // set by TestMain alone
 
 func TestMain(m *testing.M) { os.Exit(withPrograms(m)) }
 

@@ -18,6 +18,7 @@ func (w *World) layerFile() string            { return filepath.Join(w.disks, "l
 func (w *World) rootFile() string             { return filepath.Join(w.disks, "root") } // names the image below the COW files
 func (w *World) nodeDisks(node string) string { return filepath.Join(w.disks, node) }
 func (w *World) cowFile(node string) string   { return filepath.Join(w.nodeDisks(node), "root.cow") }
+
 func (w *World) dataFile(node string, i int) string {
 	return filepath.Join(w.nodeDisks(node), "data"+strconv.Itoa(i)+".img")
 }

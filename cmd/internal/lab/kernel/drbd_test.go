@@ -110,7 +110,7 @@ func (m *machine) Follow(ctx context.Context, argv []string, line func([]byte) e
 				break
 			}
 		}
-		io.Copy(io.Discard, r) //nolint:errcheck // a pipe of ours
+		io.Copy(io.Discard, r) // a pipe of ours
 	}()
 	code, err := m.world.lab.Exec(ctx, m.name, lab.Command{Argv: argv, Stdout: w})
 	w.Close()

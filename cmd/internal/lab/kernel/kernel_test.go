@@ -19,7 +19,7 @@ import (
 )
 
 // The agent in the nodes is this program, built once.
-var self string //nolint:gochecknoglobals // set by TestMain alone
+var self string // set by TestMain alone
 
 func TestMain(m *testing.M) { os.Exit(withSelf(m)) }
 
@@ -31,7 +31,7 @@ func withSelf(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	self = filepath.Join(dir, "rvol-lab")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", self, "rvol/cmd/rvol-lab") //nolint:noctx // go test has its own deadline
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", self, "rvol/cmd/rvol-lab")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build rvol-lab: %v\n%s", err, out)

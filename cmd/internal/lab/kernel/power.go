@@ -45,13 +45,7 @@ func (w *World) Stop(ctx context.Context, name string) error {
 
 // Disturb implements lab.World.
 func (w *World) Disturb(_ context.Context, f lab.Fault) error {
-	if f.Network < 0 || f.Network > w.cfg.Networks {
-		return fmt.Errorf("disturb network %d: this lab has %d", f.Network, w.cfg.Networks)
-	}
-	if f.Drop < 0 || f.Drop > 100 || f.Delay < 0 {
-		return fmt.Errorf("disturb the link of %s: %d %% and %v: from 0 to 100, and not negative", f.A, f.Drop, f.Delay)
-	}
-	if _, err := w.node(f.A); err != nil {
+	if err := w.checkFault(f); err != nil {
 		return err
 	}
 	peers := []string{f.B}
@@ -71,6 +65,17 @@ func (w *World) Disturb(_ context.Context, f lab.Fault) error {
 		}
 	}
 	return nil
+}
+
+func (w *World) checkFault(f lab.Fault) error {
+	if f.Network < 0 || f.Network > w.cfg.Networks {
+		return fmt.Errorf("disturb network %d: this lab has %d", f.Network, w.cfg.Networks)
+	}
+	if f.Drop < 0 || f.Drop > 100 || f.Delay < 0 {
+		return fmt.Errorf("disturb the link of %s: %d %% and %v: from 0 to 100, and not negative", f.A, f.Drop, f.Delay)
+	}
+	_, err := w.node(f.A)
+	return err
 }
 
 func disturb(h *hub.Hub, f lab.Fault, peer string) error {
@@ -107,7 +112,7 @@ func (w *World) Logs(ctx context.Context, name string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "--- console of %s\n", name) //nolint:errcheck // the copy below says it
+	fmt.Fprintf(out, "--- console of %s\n", name) // the copy below says it
 	f, err := os.Open(uml.ConsoleFile(n.config().Dir))
 	if err != nil {
 		return fmt.Errorf("read the console of %s: %w", name, err)
@@ -118,7 +123,7 @@ func (w *World) Logs(ctx context.Context, name string, out io.Writer) error {
 	}
 	m, err := n.running()
 	if errors.Is(err, uml.ErrOff) {
-		fmt.Fprintf(out, "--- %s is off: no journal\n", name) //nolint:errcheck // as above
+		fmt.Fprintf(out, "--- %s is off: no journal\n", name)
 		return nil
 	}
 	text, err := output(ctx, m, "journalctl", "--no-pager", "-o", "short-precise", "-u", "rvol*")

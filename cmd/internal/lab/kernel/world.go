@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,21 +58,11 @@ const (
 )
 
 func withDefaults(c lab.Config) (lab.Config, error) {
-	if c.Name == "" {
-		c.Name = "lab"
-	}
-	if c.Dir == "" {
-		c.Dir = lab.RunDir(c.Name)
-	}
-	if c.Networks == 0 {
-		c.Networks = 1
-	}
-	if c.DiskSize == 0 {
-		c.DiskSize = defaultDiskSize
-	}
-	if c.Memory == 0 {
-		c.Memory = defaultMemory
-	}
+	c.Name = cmp.Or(c.Name, "lab")
+	c.Dir = cmp.Or(c.Dir, lab.RunDir(c.Name))
+	c.Networks = cmp.Or(c.Networks, 1)
+	c.DiskSize = cmp.Or(c.DiskSize, defaultDiskSize)
+	c.Memory = cmp.Or(c.Memory, defaultMemory)
 	switch {
 	case c.Nodes < 1 || c.Nodes > maxNodes:
 		return c, fmt.Errorf("plan a lab of %d nodes: from 1 to %d", c.Nodes, maxNodes)

@@ -35,7 +35,7 @@ func (f *forwards) open(w lab.World, node string, port int) (lab.Forward, error)
 	if fw, ok := f.byTarget[t]; ok || f.closed {
 		return fw, nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") // it does not wait
 	if err != nil {
 		return lab.Forward{}, fmt.Errorf("forward to port %d of %s: %w", port, node, err)
 	}
@@ -66,7 +66,7 @@ func (f *forwards) accept(w lab.World, l net.Listener, fw lab.Forward) {
 				return // the caller sees its connection closed, as by a host without that port
 			}
 			defer context.AfterFunc(ctx, func() { c.Close(); far.Close() })()
-			call.Join(far, call.Streams{Stdin: c, Stdout: c}) //nolint:errcheck // as above
+			_ = call.Join(far, call.Streams{Stdin: c, Stdout: c})
 		})
 	}
 }

@@ -36,7 +36,7 @@ func (f *fake) note(format string, args ...any) error {
 }
 
 func (f *fake) Up(_ context.Context, progress io.Writer) error {
-	fmt.Fprintln(progress, "booting") //nolint:errcheck // the test sees it
+	fmt.Fprintln(progress, "booting") // the test sees it
 	return f.upTo
 }
 
@@ -44,8 +44,8 @@ func (f *fake) Exec(_ context.Context, node string, c lab.Command) (int, error) 
 	if node == "n9" {
 		return lab.CodeNotFound, errors.New("no such tool")
 	}
-	io.Copy(c.Stdout, c.Stdin)                              //nolint:errcheck // the test sees it
-	fmt.Fprint(c.Stderr, node, c.Argv, c.Env, " on stderr") //nolint:errcheck // the test sees it
+	io.Copy(c.Stdout, c.Stdin)                              // the test sees it
+	fmt.Fprint(c.Stderr, node, c.Argv, c.Env, " on stderr") // the test sees it
 	return 5, nil
 }
 func (f *fake) Kill(_ context.Context, n string) error       { return f.note("kill %s", n) }
@@ -74,8 +74,8 @@ func (f *fake) Dial(_ context.Context, node string, port int) (net.Conn, error) 
 	near, far := net.Pipe()
 	go func() {
 		b := make([]byte, 4)
-		io.ReadFull(far, b)                            //nolint:errcheck // the test sees what came
-		far.Write([]byte(node + " says " + string(b))) //nolint:errcheck // the test sees what came
+		io.ReadFull(far, b)                            // the test sees what came
+		far.Write([]byte(node + " says " + string(b))) // the test sees what came
 		far.Close()
 	}()
 	return near, nil
@@ -84,7 +84,7 @@ func (f *fake) Dial(_ context.Context, node string, port int) (net.Conn, error) 
 // serve serves a world and returns a client; the server has ended when the test has.
 func serve(t *testing.T, w lab.World) (c *remote.Client, dir string, ended <-chan error) {
 	t.Helper()
-	parent, err := os.MkdirTemp("", "rl") // short: t.TempDir may not fit a unix socket
+	parent, err := os.MkdirTemp("", "rl") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func serve(t *testing.T, w lab.World) (c *remote.Client, dir string, ended <-cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // Cleanup waits for what it ends
+	ctx, cancel := context.WithCancel(context.Background()) // Cleanup waits for what it ends
 	end, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -54,7 +54,7 @@ func Spawn(ctx context.Context, p Plan, argv ...string) (*Client, error) {
 		return nil, fmt.Errorf("start the lab: %w", err)
 	}
 	defer r.Close()
-	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives the command that starts it
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...) // it outlives the command that starts it
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(plan), log, log
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -50,7 +49,6 @@ type Cluster struct {
 	fabric *drbdtest.Fabric
 	net    *network
 
-	mu    sync.Mutex
 	nodes []*Node // n1, n2, ...
 }
 
@@ -198,12 +196,12 @@ func (c *Cluster) joinCoordinator(ctx context.Context, n *Node) error {
 
 // Cut loses everything between two nodes; with oneWay only what a sends to b.
 func (c *Cluster) Cut(a, b string, oneWay bool) {
-	c.net.disturb(a, b, true)
+	c.net.disturb(a, b)
 	if oneWay {
 		c.fabric.CutOneWay(a, b)
 		return
 	}
-	c.net.disturb(b, a, true)
+	c.net.disturb(b, a)
 	c.fabric.Cut(a, b)
 }
 

@@ -30,15 +30,11 @@ func newNetwork() *network {
 	}
 }
 
-// disturb cuts (or heals) what from sends to to.
-func (n *network) disturb(from, to string, cut bool) {
+// disturb cuts what from sends to to.
+func (n *network) disturb(from, to string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if cut {
-		n.cut[[2]string{from, to}] = true
-	} else {
-		delete(n.cut, [2]string{from, to})
-	}
+	n.cut[[2]string{from, to}] = true
 	close(n.healed)
 	n.healed = make(chan struct{})
 }

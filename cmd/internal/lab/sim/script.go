@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -233,43 +234,56 @@ func (s *Scripted) Mend(node string) error {
 const always = 1000
 
 func (n *Node) fault(verb, kind string, args []string) (undo func(), err error) {
-	isDRBD := len(verb) > 4 && verb[:4] == "drbd" || drbdVerbs[verb]
 	switch {
+	case !slices.Contains([]string{"hang", "garbage", "missing", "fail"}, kind):
+		return nil, fmt.Errorf("no fault %q: want hang, garbage, missing or fail", kind)
 	case kind == "missing":
+		return n.lose(verb), nil
+	case strings.HasPrefix(verb, "drbd") || drbdVerbs[verb]:
+		return n.DRBD.Inject(faultOfDRBD(verb, kind, args)), nil
+	default:
+		return n.faultOfLVM(verb, kind, args), nil
+	}
+}
+
+// lose takes a program off the node.
+func (n *Node) lose(program string) (undo func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.missing[program] = true
+	return func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.missing[verb] = true
-		return func() {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			delete(n.missing, verb)
-		}, nil
-	case isDRBD:
-		f := drbdtest.Fault{Match: verb}
-		switch kind {
-		case "hang":
-			f.Hang = true
-		case "garbage":
-			f.Garble = func(b []byte) []byte { return append([]byte("\x00{{"), b[:len(b)/2]...) }
-		case "fail":
-			f.Code, f.Stderr = exit(args)
-		default:
-			return nil, fmt.Errorf("no fault %q: want hang, garbage, missing or fail", kind)
-		}
-		return n.DRBD.Inject(f), nil
-	case kind == "hang":
-		return n.LVM.Hang(verb), nil
-	case kind == "garbage":
-		n.LVM.Garble(verb, `{"report": [{"vg": [`)
-		return func() { n.LVM.Garble(verb, "") }, nil
-	case kind == "fail":
-		code, text := exit(args)
-		for i := range always {
-			n.LVM.Fail(verb, i+1, code, text)
-		}
-		return func() {}, nil
+		delete(n.missing, program)
 	}
-	return nil, fmt.Errorf("no fault %q: want hang, garbage, missing or fail", kind)
+}
+
+func faultOfDRBD(verb, kind string, args []string) drbdtest.Fault {
+	f := drbdtest.Fault{Match: verb}
+	switch kind {
+	case "hang":
+		f.Hang = true
+	case "garbage":
+		f.Garble = func(b []byte) []byte { return append([]byte("\x00{{"), b[:len(b)/2]...) }
+	case "fail":
+		f.Code, f.Stderr = exit(args)
+	}
+	return f
+}
+
+func (n *Node) faultOfLVM(verb, kind string, args []string) (undo func()) {
+	switch kind {
+	case "hang":
+		return n.LVM.Hang(verb)
+	case "garbage":
+		n.LVM.Garble(verb, `{"report": [{"vg": [`)
+		return func() { n.LVM.Garble(verb, "") }
+	}
+	code, text := exit(args)
+	for i := range always {
+		n.LVM.Fail(verb, i+1, code, text)
+	}
+	return func() {}
 }
 
 var drbdVerbs = map[string]bool{

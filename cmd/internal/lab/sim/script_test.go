@@ -55,7 +55,7 @@ func logTo(t *testing.T, path string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-func inBubble(t *testing.T, file, dir string, log *slog.Logger) {
+func inBubble(t *testing.T, file, dir string, log *slog.Logger) { //nolint:thelper // it is the test
 	c, err := New(Config{Dir: dir, Nodes: 3, Version: "test", Log: log})
 	if err != nil {
 		t.Fatal(err)

@@ -193,9 +193,7 @@ func (w *World) Status(context.Context) (lab.Status, error) {
 		}
 		st.Nodes = append(st.Nodes, s)
 	}
-	for _, link := range w.s.net.faults() {
-		st.Links = append(st.Links, link)
-	}
+	st.Links = append(st.Links, w.s.net.faults()...)
 	return st, nil
 }
 

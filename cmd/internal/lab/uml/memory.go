@@ -10,7 +10,7 @@ import (
 
 const sharedMemory = "/dev/shm"
 
-// the variables in which the kernel looks for a place for its memory, in its order
+// memoryVariables are where the kernel looks for a place for its memory, in its order.
 var memoryVariables = [...]string{"TMPDIR", "TMP", "TEMP"}
 
 // CheckMemory says whether the tmpfs that will hold the nodes' memory has room for all of it. A node that touches memory the

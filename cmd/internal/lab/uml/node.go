@@ -49,7 +49,7 @@ func Boot(c Config) (*Node, error) {
 		return nil, fmt.Errorf("boot %s: %w", c.Name, err)
 	}
 	defer theirs.Close()
-	cmd := exec.Command(c.Kernel, c.args()...) //nolint:noctx // a node outlives the request that started it
+	cmd := exec.CommandContext(context.Background(), c.Kernel, c.args()...) // a node outlives the request that started it
 	cmd.Env = environment(os.Environ())
 	cmd.Dir = c.Dir
 	cmd.Stdout, cmd.Stderr = console, console
@@ -85,7 +85,7 @@ func (n *Node) run(serial *os.File) {
 	sessions.Go(func() { n.sessions(line.NewHost(serial)) })
 	err := n.cmd.Wait()
 	// the kernel's own processes may live a moment longer
-	syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // there may be none
+	_ = syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL) // there may be none
 	serial.Close()
 	sessions.Wait()
 	n.err = err
@@ -151,6 +151,6 @@ func (n *Node) Err() error { return n.err }
 
 // Kill takes the node's power and waits until nothing of it is left.
 func (n *Node) Kill() {
-	n.cmd.Process.Kill() //nolint:errcheck // it may have ended by itself
+	_ = n.cmd.Process.Kill() // it may have ended by itself
 	<-n.done
 }

@@ -23,7 +23,7 @@ import (
 
 // Build builds the programs into a folder.
 func Build(dir string) error {
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir+"/", //nolint:noctx // go test has its own deadline
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags=-s -w", "-o", dir+"/",
 		"rvol/cmd/rvol", "rvol/cmd/rvol-agent", "rvol/cmd/rvol-coordinator", "rvol/cmd/rvol-lab")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()

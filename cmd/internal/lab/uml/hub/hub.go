@@ -102,7 +102,7 @@ func (h *Hub) accept(l *net.UnixListener, p *port) {
 		if err != nil {
 			return
 		}
-		c.SetWriteBuffer(sendBuffer) //nolint:errcheck // a smaller buffer is only slower
+		c.SetWriteBuffer(sendBuffer) // a smaller buffer is only slower
 		out := make(chan []byte, queueLen)
 		h.mu.Lock()
 		if h.closed {
@@ -189,7 +189,7 @@ func (h *Hub) pass(d direction, f []byte) {
 	l, late := h.links[d], h.delays[d]
 	h.mu.RUnlock()
 	switch {
-	case l.Cut, l.Drop > 0 && rand.IntN(100) < l.Drop: //nolint:gosec // not for secrets
+	case l.Cut, l.Drop > 0 && rand.IntN(100) < l.Drop: // not for secrets
 	case late != nil:
 		late.add(f)
 	default:

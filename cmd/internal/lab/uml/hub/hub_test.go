@@ -23,7 +23,7 @@ type station struct {
 
 func listen(t *testing.T, ports ...string) (*hub.Hub, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hub") // short: t.TempDir may not fit a unix socket
+	dir, err := os.MkdirTemp("", "hub") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (s *station) send(to byte, text string) {
 func (s *station) receive(patience time.Duration) (string, bool) {
 	s.t.Helper()
 	b := make([]byte, 2000)
-	s.conn.SetReadDeadline(time.Now().Add(patience)) //nolint:errcheck // a socket can
+	s.conn.SetReadDeadline(time.Now().Add(patience)) // a socket can
 	n, err := s.conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return "", false
@@ -194,7 +194,7 @@ func TestANodeThatBootsAgainTakesItsPortOver(t *testing.T) {
 	h, dir := listen(t, "n1", "n2")
 	old := connect(t, dir, "n2", 2)
 	a, b := connect(t, dir, "n1", 1), connect(t, dir, "n2", 2)
-	old.conn.SetReadDeadline(time.Now().Add(5 * time.Second)) //nolint:errcheck // a socket can
+	old.conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // a socket can
 	if n, err := old.conn.Read(make([]byte, 100)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the old connection still lives: %d, %v", n, err)
 	}

@@ -59,7 +59,9 @@ func hashFolder(h hasher, folder string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s\x00%v\x00%d\x00", name, info.Mode(), info.Size()) //nolint:errcheck // a hash takes everything
+		if err := hashText(h, fmt.Sprintf("%s\x00%v\x00%d\x00", name, info.Mode(), info.Size())); err != nil {
+			return err
+		}
 		switch {
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)
@@ -83,9 +85,7 @@ func hashFS(h hasher, files fs.FS) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s\x00%d\x00", path, len(b)) //nolint:errcheck // a hash takes everything
-		h.Write(b)
-		return nil
+		return hashText(h, fmt.Sprintf("%s\x00%d\x00%s", path, len(b), b))
 	})
 }
 

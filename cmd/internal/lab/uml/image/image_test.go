@@ -114,7 +114,7 @@ func TestTheNameOfAnImageFollowsAllThatIsInIt(t *testing.T) {
 	if seen[name(mode)] != "" {
 		t.Error("another mode has the same name")
 	}
-	if name("") != name("") || seen[name("")] != "" {
+	if none := name(""); none != name("") || seen[none] != "" {
 		t.Error("no folder has no name of its own")
 	}
 }

@@ -133,7 +133,7 @@ func (m *maker) runnable(ctx context.Context, from, to string) error {
 	if why != nil {
 		fixed = program
 	}
-	if err := os.WriteFile(to, fixed, 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(to, fixed, 0o755); err != nil { // a program
 		return err
 	}
 	release, err := exec.CommandContext(ctx, to, "--version").Output()

@@ -46,7 +46,7 @@ func run(ctx context.Context, see func(line string), argv ...string) (string, er
 				see(s.Text())
 			}
 		}
-		io.Copy(&all, r) //nolint:errcheck // a pipe of ours; the scanner stops at a line that is too long
+		_, _ = io.Copy(&all, r) // a pipe of ours; the scanner stops at a line that is too long
 	}()
 	err := cmd.Run()
 	w.Close()

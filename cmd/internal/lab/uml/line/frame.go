@@ -28,16 +28,14 @@ const (
 
 var errGarbage = errors.New("garbage on the serial line")
 
-func appendFrame(b []byte, kind byte, p []byte) []byte {
-	start := len(b)
-	b = append(b, kind)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(p)))
+func frame(kind byte, p []byte) []byte {
+	b := binary.BigEndian.AppendUint16([]byte{kind}, uint16(len(p)))
 	b = append(b, p...)
-	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[start:]))
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
 func hello(nonce []byte) []byte {
-	return appendFrame(nil, kindHello, append([]byte(magic), nonce...))
+	return frame(kindHello, append([]byte(magic), nonce...))
 }
 
 // readFrame reads one frame; the payload is the caller's.

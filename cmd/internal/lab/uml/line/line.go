@@ -50,7 +50,7 @@ func (h *Host) Accept() (*Session, error) {
 // Join says hello as the agent on rw until the launcher answers, and returns the session.
 func Join(ctx context.Context, rw io.ReadWriter) (*Session, error) {
 	nonce := make([]byte, nonceLen)
-	rand.Read(nonce) //nolint:errcheck // it never fails
+	rand.Read(nonce) // it never fails
 	s := newSession(bufio.NewReaderSize(rw, 64<<10), rw, new(sync.Mutex))
 	s.nonce = nonce
 	ctx, cancel := context.WithCancel(ctx)
@@ -127,7 +127,7 @@ func (s *Session) next() error {
 	case kindData:
 		s.rest = p
 		if s.host == nil {
-			return s.write(appendFrame(nil, kindAck, binary.BigEndian.AppendUint32(nil, uint32(len(p)+overhead))))
+			return s.write(frame(kindAck, binary.BigEndian.AppendUint32(nil, uint32(len(p)+overhead))))
 		}
 	case kindAck:
 		if len(p) == 4 {
@@ -160,7 +160,7 @@ func (s *Session) Write(p []byte) (int, error) {
 		if err := s.room(n + overhead); err != nil {
 			return sent, err
 		}
-		if err := s.write(appendFrame(nil, kindData, p[sent:sent+n])); err != nil {
+		if err := s.write(frame(kindData, p[sent:sent+n])); err != nil {
 			return sent, err
 		}
 		sent += n
@@ -189,7 +189,7 @@ func (s *Session) Close() error {
 	s.free.Broadcast()
 	s.mu.Unlock()
 	if first && s.host == nil {
-		return s.write(appendFrame(nil, kindBye, nil))
+		return s.write(frame(kindBye, nil))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package line_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -93,7 +94,7 @@ func (c cable) connect(t *testing.T) (host, node *line.Session) {
 	t.Helper()
 	joined := make(chan *line.Session, 1)
 	go func() {
-		s, err := line.Join(context.Background(), c.term) //nolint:usetesting // the test waits for it
+		s, err := line.Join(context.Background(), c.term)
 		if err != nil {
 			t.Error(err)
 		}
@@ -110,9 +111,9 @@ func TestBytesPassBothWays(t *testing.T) {
 	c := newCable()
 	defer c.pull()
 	host, node := c.connect(t)
-	go io.Copy(node, node) //nolint:errcheck // echo, until the line is pulled
+	go io.Copy(node, node) // echo, until the line is pulled
 	text := strings.Repeat("all bytes \x00\xff\n", 50_000)
-	go host.Write([]byte(text)) //nolint:errcheck // the reader sees what came
+	go host.Write([]byte(text)) // the reader sees what came
 	got := make([]byte, len(text))
 	if _, err := io.ReadFull(host, got); err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestTheTerminalsBufferNeverFills(t *testing.T) {
 		acks := make(chan struct{})
 		go func() {
 			defer close(acks)
-			io.Copy(io.Discard, host) //nolint:errcheck // until the line is pulled
+			io.Copy(io.Discard, host) // until the line is pulled
 		}()
 		got := 0
 		for b := make([]byte, 700); got < size; { // a slow reader
@@ -180,9 +181,9 @@ func TestAnAgentThatStartsAgainGetsANewSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := <-again
-	go second.Write([]byte("hello")) //nolint:errcheck // the reader sees what came
+	go second.Write([]byte("hello")) // the reader sees what came
 	got := make([]byte, 5)
-	go io.Copy(io.Discard, second) //nolint:errcheck // acknowledgements, until the line is pulled
+	go io.Copy(io.Discard, second) // acknowledgements, until the line is pulled
 	if _, err := io.ReadFull(node, got); err != nil || string(got) != "hello" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -192,8 +193,8 @@ func TestAnAgentThatLeavesEndsTheSession(t *testing.T) {
 	c := newCable()
 	defer c.pull()
 	host, node := c.connect(t)
-	go node.Close() //nolint:errcheck // the host sees it
-	if _, err := host.Read(make([]byte, 1)); err != io.EOF {
+	go node.Close() // the host sees it
+	if _, err := host.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }
@@ -204,7 +205,7 @@ func TestHalfAFrameEndsASessionAndTheNextHelloIsFound(t *testing.T) {
 		host, _ := c.connect(t)
 		joined := make(chan error, 1)
 		go func() {
-			c.term.Write([]byte("D\x05\x00an agent died after these words")) //nolint:errcheck // the host sees what came
+			c.term.Write([]byte("D\x05\x00an agent died after these words")) // the host sees what came
 			_, err := line.Join(t.Context(), c.term)
 			joined <- err
 		}()
@@ -238,7 +239,7 @@ func FuzzHostTakesAnyBytes(f *testing.F) {
 			if err != nil {
 				return
 			}
-			io.Copy(io.Discard, s) //nolint:errcheck // it ends where the bytes end
+			io.Copy(io.Discard, s) // it ends where the bytes end
 		}
 	})
 }

@@ -28,7 +28,7 @@ func Run(ctx context.Context, dev string, log *slog.Logger) error {
 	}
 	tty := os.NewFile(uintptr(fd), dev)
 	defer tty.Close()
-	defer context.AfterFunc(ctx, func() { tty.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // then the end of the process does
+	defer context.AfterFunc(ctx, func() { tty.SetReadDeadline(time.Unix(1, 0)) })() // then the end of the process does
 	if err := raw(fd); err != nil {
 		return fmt.Errorf("make %s raw: %w", dev, err)
 	}
@@ -76,7 +76,7 @@ func Serve(ctx context.Context, session io.ReadWriteCloser) error {
 		if err != nil {
 			return err
 		}
-		calls.Go(func() { call.Serve(ctx, c, handle) }) //nolint:errcheck // the caller knows, and nobody else does
+		calls.Go(func() { _ = call.Serve(ctx, c, handle) }) // the caller knows, and nobody else does
 	}
 }
 

@@ -25,7 +25,7 @@ func agent(t *testing.T) *yamux.Session {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		nodeagent.Serve(context.Background(), far) //nolint:errcheck,usetesting // it ends with the pipe, after the test's context
+		nodeagent.Serve(context.Background(), far) // it ends with the pipe, after the test's context
 	}()
 	mux, err := yamux.Client(near, nodeagent.MuxConfig())
 	if err != nil {
@@ -101,7 +101,7 @@ func TestACommandEndsWhenItsCallerGoesAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pid := make(chan string, 1)
-	go call.Do(ctx, c, call.Request{Op: nodeagent.OpExec, Args: args}, call.Streams{Stdout: lineTo(pid)}) //nolint:errcheck // it is broken off
+	go call.Do(ctx, c, call.Request{Op: nodeagent.OpExec, Args: args}, call.Streams{Stdout: lineTo(pid)}) // it is broken off
 	p := <-pid
 	cancel()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -117,7 +117,7 @@ func TestACommandEndsWhenItsCallerGoesAway(t *testing.T) {
 
 func TestACallToAnAgentThatNoLongerAnswersEndsWithItsContext(t *testing.T) {
 	near, far := net.Pipe()
-	go io.Copy(io.Discard, far) //nolint:errcheck // until the session is closed
+	go io.Copy(io.Discard, far) // until the session is closed
 	mux, err := yamux.Client(near, nodeagent.MuxConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAPortIsReachedThroughTheAgent(t *testing.T) {
 		if err != nil {
 			return
 		}
-		io.Copy(c, c) //nolint:errcheck // the test sees what came
+		io.Copy(c, c) // the test sees what came
 		c.Close()
 	}()
 	mux := agent(t)

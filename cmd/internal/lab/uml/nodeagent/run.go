@@ -37,7 +37,7 @@ func run(ctx context.Context, x Exec, s call.Streams) call.Exit {
 		return call.Exit{Code: 127, Err: err.Error()}
 	}
 	go func() {
-		io.Copy(in, s.Stdin) //nolint:errcheck // a command need not read all its input
+		_, _ = io.Copy(in, s.Stdin) // a command need not read all its input
 		in.Close()
 	}()
 	return exit(cmd.Wait(), cmd)
