@@ -151,13 +151,20 @@ func TestAnInvalidPoolKeepsItsList(t *testing.T) {
 			eligibility.PoolInvalidLVMVolumeGroup, `volume group vg0 is offered, but on no node with thin pool "tp"`,
 		},
 		{
+			"a volume group that is offered for thin volumes only",
+			eligibility.Pool{VGs: []string{"vg7"}},
+			eligibility.PoolInvalidLVMVolumeGroup, "volume group vg7 is offered, but on no node with thick volumes",
+		},
+		{
 			"a selector that cannot be",
 			eligibility.Pool{Nodes: eligibility.Selector{{Key: "a", Operator: eligibility.In}}},
 			eligibility.PoolInvalidLabelSelector, `label "a": In needs at least one value`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := eligibility.Eligible(tc.pool, []eligibility.Node{ready("a", nil)}, standing, 7)
+			b := ready("b", nil)
+			b.LVGs = []eligibility.LVG{{VG: "vg7", ThickOff: true}}
+			got := eligibility.Eligible(tc.pool, []eligibility.Node{ready("a", nil), b}, standing, 7)
 			want := eligibility.Outcome{Nodes: standing, Revision: 7, Reason: tc.reason, Message: tc.message}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)

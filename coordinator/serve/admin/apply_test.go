@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"rvol/coordinator/model"
-	"rvol/proto/identity"
-
 	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
 )
 
 // given is an object of a file: a spec, and the names of its fields.
