@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -38,13 +39,22 @@ func (a *app) classes() noun[*adminv1.Class] {
 			{head: "VOLUMES", cell: func(c class) string { return number(c.GetVolumes().GetTotal()) }},
 			{head: "ALIGNED", wide: true, cell: func(c class) string { return maybeNumber(counts(c).Aligned) }},
 			{head: "STALE", wide: true, cell: func(c class) string { return maybeNumber(counts(c).StaleConfiguration) }},
-			{head: "ROLLOUT", wide: true, cell: class.GetRollout},
-			{head: "CONFLICT", wide: true, cell: class.GetConflict},
+			{head: "IN CONFLICT", wide: true, cell: func(c class) string { return number(c.GetVolumes().GetInConflictWithEligibleNodes()) }},
+			{head: "PENDING", wide: true, cell: func(c class) string { return number(c.GetVolumes().GetPendingObservation()) }},
+			{head: "USED POOLS", wide: true, cell: func(c class) string { return strings.Join(c.GetVolumes().GetUsedPools(), ",") }},
+			{head: "GENERATION", wide: true, cell: func(c class) string { return number(c.GetMeta().GetGeneration()) }},
+			{head: "IN FORCE", wide: true, cell: func(c class) string { return number(c.GetConfigurationGeneration()) }},
+			{head: "ROLLOUT", wide: true, cell: func(c class) string { return atATime(c.GetRollout(), c.GetRolloutMaxParallel()) }},
+			{head: "CONFLICT", wide: true, cell: func(c class) string { return atATime(c.GetConflict(), c.GetConflictMaxParallel()) }},
 			{head: "REPAIR AFTER", wide: true, cell: func(c class) string { return duration(c.GetRepairAfter()) }},
 			{head: "ON NO QUORUM", wide: true, cell: class.GetOnNoQuorum},
 			{head: "WIPE", wide: true, cell: class.GetWipe},
 			{head: "VERIFY EVERY", wide: true, cell: func(c class) string { return duration(c.GetVerifyEvery()) }},
+			{head: "STORAGE", wide: true, cell: func(c class) string { return storageText(c.GetStorage()) }},
 			{head: "ZONES", wide: true, cell: func(c class) string { return strings.Join(c.GetZones(), ",") }},
+			{head: "NODE SELECTOR", wide: true, cell: class.GetNodeSelector},
+			{head: "NETWORKS", wide: true, cell: func(c class) string { return strings.Join(c.GetSystemNetworks(), ",") }},
+			{head: "NOT READY GRACE", wide: true, cell: func(c class) string { return duration(c.GetNotReadyGrace()) }},
 			{head: "DRBD OPTIONS", wide: true, cell: func(c class) string { return pairs(c.GetDrbd()) }},
 		},
 		more: func(c class) []section { return []section{conditions(c.GetConditions())} },
@@ -57,6 +67,14 @@ func counts(c *adminv1.Class) *adminv1.VolumeCounts {
 		return v
 	}
 	return &adminv1.VolumeCounts{}
+}
+
+// atATime names a strategy and how many volumes it changes at a time: "RollingUpdate(5)".
+func atATime(strategy string, most int32) string {
+	if most == 0 || strategy == "NewVolumesOnly" || strategy == "Manual" {
+		return strategy
+	}
+	return fmt.Sprintf("%s(%d)", strategy, most)
 }
 
 // maybeNumber is "" for a count that is not known.
