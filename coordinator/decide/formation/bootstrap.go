@@ -61,7 +61,7 @@ func operation(in Input, ds []Replica) *model.Operation {
 		op.NewUUID.LVUUIDs = append(op.NewUUID.LVUUIDs, b.LVUUID)
 	}
 	op.Name = fmt.Sprintf("%s-formation-%d", in.Volume.Name, in.Status.Datamesh.Revision)
-	op.CreatedAt = in.Now
+	op.UID, op.CreatedAt = first.UID, in.Now // a restart has new replicas
 	return op
 }
 

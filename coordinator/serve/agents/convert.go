@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"rvol/coordinator/decide/desired"
 	"rvol/coordinator/model"
@@ -74,8 +75,18 @@ func peer(m model.DatameshMember) *agentv1.DesiredPeer {
 	return out
 }
 
+// operationID tells an operation from an earlier one of the same name: an agent runs what it
+// has not heard of, and answers for what it knows with the result it has.
+func operationID(op *model.Operation) string { return op.Name + "." + op.UID }
+
+// operationName is the name in an operation's ID. Names have no dots.
+func operationName(id string) string {
+	name, _, _ := strings.Cut(id, ".")
+	return name
+}
+
 func operation(op *model.Operation, resources []desired.Resource) *agentv1.OperationGrant {
-	out := &agentv1.OperationGrant{Id: op.Name, Type: op.Type, Volume: op.Volume}
+	out := &agentv1.OperationGrant{Id: operationID(op), Type: op.Type, Volume: op.Volume}
 	i := slices.IndexFunc(resources, func(r desired.Resource) bool { return r.Volume == op.Volume && r.Replica.ID == op.Replica })
 	if op.Volume != "" && i >= 0 {
 		out.ReplicaUid = resources[i].Replica.UID

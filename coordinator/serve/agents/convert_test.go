@@ -49,7 +49,7 @@ func (w *world) formed() {
 		Type: model.OperationCreateNewUUID, Node: "n1", Volume: "db-1", Phase: model.OperationPending,
 		NewUUID: &model.NewUUIDParams{ClearBitmap: true, Revision: 3, Peers: []int{1}, LVUUIDs: []string{"lv-0"}},
 	}
-	op.Name = "db-1-formation-1"
+	op.Name, op.UID = "db-1-formation-1", "uid-op"
 	w.put(vol, vs, r, res, gone, c, a, secret, op)
 }
 
@@ -82,7 +82,7 @@ func TestAnOrderSaysEverything(t *testing.T) {
 				Reservation: "res-9", Volume: "old", Resource: "rvol-old", Vg: "vg0", VgUuid: "u0", Lv: "rvol-old.0.0", LvUuid: "lv-9",
 			}},
 			Operations: []*agentv1.OperationGrant{{
-				Id: "db-1-formation-1", Type: "CreateNewUUID", Volume: "db-1", ReplicaUid: "uid-r0",
+				Id: "db-1-formation-1.uid-op", Type: "CreateNewUUID", Volume: "db-1", ReplicaUid: "uid-r0",
 				NewUuid: &agentv1.NewUUID{ClearBitmap: true, Revision: 3, Peers: []int32{1}, LvUuids: []string{"lv-0"}},
 			}},
 		}

@@ -204,8 +204,8 @@ func (n *session) result(ctx context.Context, r *agentv1.OperationResult) error 
 	ctx, cancel := context.WithTimeout(ctx, resultTimeout)
 	defer cancel()
 	err := enroll.Again(ctx, n.Store, n.Proposer, func(v state.View) (*state.Build, error) {
-		op, ok := state.Get[*model.Operation](v, r.GetId())
-		if !ok || op.Node != n.node || op.Phase == model.OperationSucceeded || op.Phase == model.OperationFailed {
+		op, ok := state.Get[*model.Operation](v, operationName(r.GetId()))
+		if !ok || operationID(op) != r.GetId() || op.Node != n.node || op.Phase == model.OperationSucceeded || op.Phase == model.OperationFailed {
 			return nil, nil // nobody waits for it any more
 		}
 		done := model.Clone(op)

@@ -224,14 +224,14 @@ func TestResultsOfOperationsAreCommittedBeforeTheyAreAcknowledged(t *testing.T) 
 	bubble(t, func(w *world) {
 		t := w.t
 		op := &model.Operation{Type: model.OperationCreateVG, Node: "n1", Phase: model.OperationPending, VG: &model.CreateVGParams{VG: "vg1", Device: "/dev/sdb"}}
-		op.Name = "op-1"
+		op.Name, op.UID = "op-1", "u1"
 		w.put(op)
 		a := w.connect("n1")
 		_, order := a.welcome()
 		if len(order.GetOperations()) != 1 || order.GetOperations()[0].GetCreateVg().GetDevice() != "/dev/sdb" {
 			t.Fatalf("order %v", order)
 		}
-		done := &agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: &agentv1.OperationResult{Id: "op-1", Text: "it has a signature"}}}
+		done := &agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: &agentv1.OperationResult{Id: "op-1.u1", Text: "it has a signature"}}}
 		w.mu.Lock()
 		w.refuses = model.ErrUnknown
 		w.mu.Unlock()
@@ -241,7 +241,7 @@ func TestResultsOfOperationsAreCommittedBeforeTheyAreAcknowledged(t *testing.T) 
 		w.refuses = nil
 		w.mu.Unlock()
 		a.send(done) // it was not acknowledged
-		if ack := a.recv().GetResultAck(); ack.GetId() != "op-1" {
+		if ack := a.recv().GetResultAck(); ack.GetId() != "op-1.u1" {
 			t.Errorf("got %v, want the acknowledgement", ack)
 		}
 		op, _ = get[*model.Operation](w, "op-1")
@@ -252,8 +252,28 @@ func TestResultsOfOperationsAreCommittedBeforeTheyAreAcknowledged(t *testing.T) 
 			t.Errorf("order %v, want it without the operation", order)
 		}
 		a.send(done) // the acknowledgement was lost
-		if ack := a.recv().GetResultAck(); ack.GetId() != "op-1" {
+		if ack := a.recv().GetResultAck(); ack.GetId() != "op-1.u1" {
 			t.Errorf("got %v, want it acknowledged again", ack)
+		}
+	})
+}
+
+func TestTheResultOfAnEarlierOperationOfThatNameIsNotTakenForTheNewOnes(t *testing.T) {
+	bubble(t, func(w *world) {
+		t := w.t
+		op := &model.Operation{Type: model.OperationCreateVG, Node: "n1", Phase: model.OperationPending, VG: &model.CreateVGParams{VG: "vg1", Device: "/dev/sdb"}}
+		op.Name, op.UID = "op-1", "u2"
+		w.put(op)
+		a := w.connect("n1")
+		if _, order := a.welcome(); order.GetOperations()[0].GetId() != "op-1.u2" {
+			t.Fatalf("order %v", order)
+		}
+		a.send(&agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: &agentv1.OperationResult{Id: "op-1.u1", Succeeded: true}}})
+		if ack := a.recv().GetResultAck(); ack.GetId() != "op-1.u1" {
+			t.Errorf("got %v, want the agent to forget the earlier one", ack)
+		}
+		if op, _ := get[*model.Operation](w, "op-1"); op.Phase != model.OperationPending {
+			t.Errorf("the new operation is %s", op.Phase)
 		}
 	})
 }
@@ -262,11 +282,11 @@ func TestAnAgentMayNotEndAnothersOperation(t *testing.T) {
 	bubble(t, func(w *world) {
 		t := w.t
 		op := &model.Operation{Type: model.OperationCreateNewUUID, Node: "n2", Phase: model.OperationPending}
-		op.Name = "op-1"
+		op.Name, op.UID = "op-1", "u1"
 		w.put(op)
 		a := w.connect("n1")
 		a.welcome()
-		a.send(&agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: &agentv1.OperationResult{Id: "op-1", Succeeded: true}}})
+		a.send(&agentv1.FromAgent{Message: &agentv1.FromAgent_Result{Result: &agentv1.OperationResult{Id: "op-1.u1", Succeeded: true}}})
 		a.recv()
 		if op, _ := get[*model.Operation](w, "op-1"); op.Phase != model.OperationPending {
 			t.Errorf("n1 ended an operation of n2: %s", op.Phase)
