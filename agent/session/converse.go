@@ -17,9 +17,9 @@ type stream = grpc.BidiStreamingClient[agentv1.FromAgent, agentv1.ToAgent]
 
 // Times of a conversation.
 const (
-	debounce    = 100 * time.Millisecond // of reports
-	resendAfter = 15 * time.Second       // of results that nobody acknowledged
-	sendTime    = 10 * time.Second       // for one message to be taken
+	debounce    = 20 * time.Millisecond // of reports: what happens together is told together
+	resendAfter = 15 * time.Second      // of results that nobody acknowledged
+	sendTime    = 10 * time.Second      // for one message to be taken
 )
 
 // A conversation is what is remembered during one stream.

@@ -34,7 +34,7 @@ func TestTheFirstReportIsFullAndLaterOnesHoldWhatChanged(t *testing.T) {
 			first[0].Conditions == nil || first[0].Capabilities == nil || first[0].Addresses == nil {
 			t.Fatalf("first: %v", first)
 		}
-		for range 50 { // many changes in a short time
+		for range 15 { // many changes in a short time
 			a.set(func(a *agent) { a.report.DRBDError += "x" })
 			time.Sleep(time.Millisecond)
 		}
