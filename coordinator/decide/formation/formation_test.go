@@ -348,3 +348,28 @@ func TestRestartsWaitLongerEachTime(t *testing.T) {
 		t.Errorf("restart 1000 waits %v", got)
 	}
 }
+
+func TestAStepIsNotSpokenOfUntilItHasLastedAWhile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lasted, again time.Duration
+		said          bool
+	}{
+		{0, quiet, false},
+		{quiet / 2, quiet / 2, false},
+		{-time.Hour, quiet, false}, // the clock was set back
+		{quiet, stepTimeout, true},
+	} {
+		in := forming(2, Preconfigure)
+		in.Replicas[0].State.Preconfigured = false
+		in.Status.Formation.Steps[0].StartedAt = now.Add(-c.lasted)
+		in.Now = now
+		out, err := Next(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Changed() != c.said || out.Again != c.again || out.Wait == "" {
+			t.Errorf("after %s: writes %t, looks again after %s, waits for %q", c.lasted, out.Changed(), out.Again, out.Wait)
+		}
+	}
+}

@@ -66,4 +66,5 @@ const (
 	syncRate       = 100 * 1000 * 1000 / 8 // bytes a second: 100 Mbit/s, seed 001's worst case
 	restartDelay   = 5 * time.Second
 	restartDelayTo = 2 * time.Minute
+	quiet          = 2 * time.Second // how long a step is not spoken of
 )
