@@ -4,12 +4,12 @@ set -eu
 cd "$(dirname "$0")/.."
 make --no-print-directory lint
 echo "check: generated code is what generate makes"
-before=$(git status --porcelain)
+generated() { git status --porcelain -- proto packaging; git diff -- proto packaging; }
+before=$(generated)
 packaging/generate.sh
-after=$(git status --porcelain)
-if [ "$before" != "$after" ]; then
-  echo "check: run make generate and commit:" >&2
-  git status --short >&2
+if [ "$before" != "$(generated)" ]; then
+  echo "check: generate has changed something: look at it, and commit:" >&2
+  git status --short -- proto packaging >&2
   exit 1
 fi
 echo "check: go.mod is tidy and its sums hold"

@@ -9,15 +9,20 @@ export SOURCE_DATE_EPOCH CGO_ENABLED=0
 VERSION=${1#v}
 case $VERSION in [0-9]*) ;; *) VERSION=0.0.0+git.$VERSION ;; esac
 export VERSION
-rm -rf dist && mkdir -p dist
+umask 022 # the files are packed with the modes that they have in tree, whatever this checkout's are
+tree=dist/tree
+rm -rf dist && mkdir -p $tree/bin
+cp -r --no-preserve=mode LICENSE packaging $tree
 for ARCH in amd64 arm64; do
   export ARCH
   for program in rvol rvol-agent rvol-coordinator; do
-    GOARCH=$ARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X rvol/cmd/internal/version.Version=$VERSION" -o "dist/$ARCH/$program" "./cmd/$program"
-    touch -d "@$SOURCE_DATE_EPOCH" "dist/$ARCH/$program"
+    echo "packages: $program $VERSION for $ARCH"
+    GOARCH=$ARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X rvol/cmd/internal/version.Version=$VERSION" -o "$tree/bin/$ARCH/$program" "./cmd/$program"
     for kind in deb rpm; do
-      "$tools/nfpm" package --config "packaging/nfpm/$program.yaml" --packager "$kind" --target dist/ >/dev/null
+      (cd $tree && "$tools/nfpm" package --config "packaging/nfpm/$program.yaml" --packager "$kind" --target .. >/dev/null) ||
+        { echo "packages: nfpm could not make the $kind of $program" >&2; exit 1; }
     done
   done
 done
+rm -rf $tree
 (cd dist && sha256sum -- *.deb *.rpm | tee SHA256SUMS)
