@@ -12,21 +12,24 @@ import (
 	"rvol/coordinator/state"
 )
 
-// resize asks for a new size of device 0 as the door does.
+// resize asks for a new size of device 0 as the door does: again when somebody was faster.
 func (c *cluster) resize(volume string, size int64) error {
-	v := c.store.View()
-	vol, _ := state.Get[*model.Volume](v, volume)
-	b := state.NewTxn("test", "resize")
-	grows, err := Resize(World{State: v, Inventory: c.inv.View(), Now: time.Now()}, b, vol, []model.VolumeDevice{{Size: size}})
-	if err != nil || !grows {
-		return err
+	for {
+		v := c.store.View()
+		vol, _ := state.Get[*model.Volume](v, volume)
+		b := state.NewTxn("test", "resize")
+		grows, err := Resize(World{State: v, Inventory: c.inv.View(), Now: time.Now()}, b, vol, []model.VolumeDevice{{Size: size}})
+		if err != nil || !grows {
+			return err
+		}
+		txn, err := b.Txn()
+		if err == nil {
+			_, err = c.Propose(c.t.Context(), txn)
+		}
+		if !errors.Is(err, model.ErrConflict) {
+			return err
+		}
 	}
-	txn, err := b.Txn()
-	if err != nil {
-		return err
-	}
-	_, err = c.Propose(c.t.Context(), txn)
-	return err
 }
 
 func sized(volume string, size int64) func(state.View) bool {
@@ -182,15 +185,17 @@ func TestAnAbandonedResizeGivesBackWhatWasNotUsed(t *testing.T) {
 		says string
 	}{
 		{"by the operator", func(c *cluster) {
-			v := c.store.View()
-			vol, _ := state.Get[*model.Volume](v, "db-1")
-			b := state.NewTxn("test", "abort")
-			if err := AbandonResize(v, b, vol, "asked for by admin/a", time.Now()); err != nil {
-				c.t.Fatal(err)
-			}
-			txn, _ := b.Txn()
-			if _, err := c.Propose(c.t.Context(), txn); err != nil {
-				c.t.Fatal(err)
+			for err := model.ErrConflict; errors.Is(err, model.ErrConflict); {
+				v := c.store.View()
+				vol, _ := state.Get[*model.Volume](v, "db-1")
+				b := state.NewTxn("test", "abort")
+				if err := AbandonResize(v, b, vol, "asked for by admin/a", time.Now()); err != nil {
+					c.t.Fatal(err)
+				}
+				txn, _ := b.Txn()
+				if _, err = c.Propose(c.t.Context(), txn); err != nil && !errors.Is(err, model.ErrConflict) {
+					c.t.Fatal(err)
+				}
 			}
 		}, "asked for by admin/a"},
 		{"because a node cannot", func(c *cluster) {

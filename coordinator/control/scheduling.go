@@ -29,26 +29,34 @@ func (Scheduling) Workers() int { return 64 }
 
 // Affected names the volume itself; and all that wait for a place when there may be one:
 // space released, capacity grown, settings changed, a pool or node added, a node Ready again.
-func (Scheduling) Affected(changed model.Key, v state.View) []string {
+func (c Scheduling) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {
 	case model.KindVolume, model.KindVolumeStatus:
 		return []string{changed.Name}
 	case model.KindReplica:
 		volume, _, _ := strings.Cut(changed.Name, "/")
 		if _, ok := state.Get[*model.Replica](v, changed.Name); !ok {
-			return append(waiting(v), volume) // one went: its node is free again
+			return append(c.wake(v), volume) // one went: its node is free again
 		}
 		return []string{volume}
 	case model.KindReservation:
 		if r, ok := state.Get[*model.Reservation](v, changed.Name); ok && r.State == model.Reserved {
 			return nil // taken, not given back
 		}
-		return waiting(v)
+		return c.wake(v)
 	case model.KindCapacity, model.KindPoolStatus:
-		return waiting(v)
+		return c.wake(v)
 	default:
 	}
 	return nil
+}
+
+// wake names all that wait, once for each state: many keys change at a time.
+func (c Scheduling) wake(v state.View) []string {
+	if c.woken.Swap(v.Index()) == v.Index() {
+		return nil
+	}
+	return waiting(v)
 }
 
 // waiting lists the volumes that have a replica without a place, those that wait longest first.

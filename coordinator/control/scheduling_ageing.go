@@ -34,10 +34,8 @@ type kept struct {
 // than this one and could be placed at all.
 func (p *planning) keep(v state.View, volume string, replicas []*model.Replica) []kept {
 	since := since(replicas)
-	for r := range v.Unscheduled() {
+	for r := range v.Waiting() {
 		switch {
-		case r.WaitingSince == 0:
-			continue
 		case v.Index() < r.WaitingSince+agedAfter:
 			return nil // nor have those that come after it
 		case r.Volume == volume, since != 0 && since <= r.WaitingSince:

@@ -79,7 +79,10 @@ type prepared struct {
 	revision   uint64 // of the pool's status
 	candidates *scheduling.Candidates
 	places     []candidate
-	extent     int64 // the largest among the places, in bytes
+	byPool     map[string][]int // places by the name of their pool
+	seen       uint64           // index up to which the ledger was followed
+	lent       map[string]int64 // by pool: what was counted as taken or kept beside the ledger
+	extent     int64            // the largest among the places, in bytes
 }
 
 // candidate is one place with the room that the candidates know of.
@@ -99,7 +102,7 @@ func (p *planning) prepare(ps *model.PoolStatus) *prepared {
 	if old := p.pools[ps.Name]; old != nil && old.revision == ps.Revision {
 		return old
 	}
-	pool := &prepared{revision: ps.Revision, extent: 1}
+	pool := &prepared{revision: ps.Revision, extent: 1, byPool: map[string][]int{}}
 	nodes := make([]scheduling.Node, 0, len(ps.EligibleNodes))
 	for _, n := range ps.EligibleNodes {
 		node := scheduling.Node{
@@ -108,6 +111,7 @@ func (p *planning) prepare(ps *model.PoolStatus) *prepared {
 		}
 		for _, l := range n.LVGs {
 			node.LVGs = append(node.LVGs, scheduling.LVG{Name: l.VG, ThinPool: l.ThinPool, Ready: l.Ready, Unschedulable: l.Unschedulable})
+			pool.byPool[l.Pool.String()] = append(pool.byPool[l.Pool.String()], len(pool.places))
 			pool.places = append(pool.places, candidate{
 				at: scheduling.Place{Node: n.Node, LVG: l.VG, ThinPool: l.ThinPool}, zone: n.Zone, pool: l.Pool, drbd: n.DRBD,
 				usable: n.NodeReady && n.AgentReady && !n.Unschedulable && l.Ready && !l.Unschedulable,
@@ -123,26 +127,45 @@ func (p *planning) prepare(ps *model.PoolStatus) *prepared {
 // refresh brings the room of the candidates up to date: what the ledger has, less what is
 // proposed and not yet in it, less what is kept for those that wait longer.
 func (p *planning) refresh(v state.View, pool *prepared, volume string, keep []kept) (flying bool) {
-	taken := p.taken(volume)
-	flying = len(taken) > 0
+	lent := p.taken(volume)
+	flying = len(lent) > 0
 	for _, k := range keep {
-		taken[k.pool] += k.bytes
+		lent[k.pool.String()] += k.bytes
 	}
-	for i := range pool.places {
+	if v.Index() < pool.seen {
+		pool.seen = 0 // another history
+	}
+	for name := range v.PoolsMoved(pool.seen) {
+		pool.measure(v, name, lent[name])
+	}
+	for name := range pool.lent {
+		pool.measure(v, name, lent[name])
+	}
+	for name := range lent {
+		pool.measure(v, name, lent[name])
+	}
+	pool.seen, pool.lent = v.Index(), lent
+	return flying
+}
+
+// measure brings the room of one pool up to date.
+func (pool *prepared) measure(v state.View, name string, lent int64) {
+	for _, i := range pool.byPool[name] {
 		c := &pool.places[i]
-		record, ok := state.Get[*model.Capacity](v, c.pool.String())
+		record, ok := state.Get[*model.Capacity](v, name)
 		if !ok {
+			if c.known {
+				c.known = false
+				pool.candidates.SetCapacity(c.at, scheduling.Capacity{})
+			}
 			continue
 		}
 		l := ledger(record)
-		available, limit := max(0, allocation.Available(l, v.Charged(c.pool))-taken[c.pool]), allocation.Limit(l)
 		pool.extent = max(pool.extent, record.ExtentSize)
-		if !c.known || c.available != available || c.limit != limit {
-			c.known, c.available, c.limit = true, available, limit
-			pool.candidates.SetCapacity(c.at, scheduling.Room(available, limit))
-		}
+		c.known, c.limit = true, allocation.Limit(l)
+		c.available = max(0, allocation.Available(l, v.Charged(c.pool))-lent)
+		pool.candidates.SetCapacity(c.at, scheduling.Room(c.available, c.limit))
 	}
-	return flying
 }
 
 // peersOf is how many bitmap slots the metadata of a volume has room for.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"rvol/coordinator/decide/scheduling"
 	"rvol/coordinator/model"
@@ -17,6 +18,7 @@ type planning struct {
 	pools   map[string]*prepared
 	flights map[string]flight                        // by volume: proposed, its outcome not known yet
 	refused map[string]map[scheduling.Place]refusing // by volume
+	woken   atomic.Uint64                            // index at which all that wait were woken last
 	next    map[string]int                           // by node and kind of number: where to look for a free one
 }
 
@@ -46,14 +48,14 @@ func newFlight() flight {
 func (p *planning) fly(volume string, f flight) { p.flights[volume] = f }
 
 // taken is what the proposals of other volumes take.
-func (p *planning) taken(volume string) map[model.PoolID]int64 {
-	sum := map[model.PoolID]int64{}
+func (p *planning) taken(volume string) map[string]int64 {
+	sum := map[string]int64{}
 	for name, f := range p.flights {
 		if name == volume {
 			continue
 		}
 		for pool, n := range f.bytes {
-			sum[pool] += n
+			sum[pool.String()] += n
 		}
 	}
 	return sum

@@ -20,6 +20,8 @@ type tables struct {
 	objects  *btree.Map[string, model.Object] // "kind/name"
 	lookup   *btree.Map[string, model.Object] // see indexKeys
 	charged  *btree.Map[string, int64]        // pool -> bytes: the sum of its reservations' charges
+	moved    *btree.Map[string, uint64]       // pool -> index of the last change of its charges or capacity
+	movedAt  *btree.Map[string, string]       // the same, by index
 	nodes    *btree.Map[string, uint64]       // node -> index of the last change that touches it
 	requests *btree.Map[string, request]      // request id -> what became of it
 	queue    *btree.Map[uint64, string]       // the request ids, oldest first
@@ -42,6 +44,8 @@ func newTables() *tables {
 		objects:  btree.NewMap[string, model.Object](0),
 		lookup:   btree.NewMap[string, model.Object](0),
 		charged:  btree.NewMap[string, int64](0),
+		moved:    btree.NewMap[string, uint64](0),
+		movedAt:  btree.NewMap[string, string](0),
 		nodes:    btree.NewMap[string, uint64](0),
 		requests: btree.NewMap[string, request](0),
 		queue:    btree.NewMap[uint64, string](0),
@@ -52,6 +56,7 @@ func (t *tables) copy() *tables {
 	c := *t
 	c.objects, c.lookup = t.objects.Copy(), t.lookup.Copy()
 	c.charged, c.nodes = t.charged.Copy(), t.nodes.Copy()
+	c.moved, c.movedAt = t.moved.Copy(), t.movedAt.Copy()
 	c.requests, c.queue = t.requests.Copy(), t.queue.Copy()
 	return &c
 }
@@ -80,11 +85,15 @@ func (t *tables) insert(key string, o model.Object) {
 
 // charge adds sign times the charge of o, if it is a reservation, to its pool.
 func (t *tables) charge(o model.Object, sign int64) {
+	if c, ok := o.(*model.Capacity); ok {
+		t.move(c.Pool.String())
+	}
 	r, ok := o.(*model.Reservation)
 	if !ok {
 		return
 	}
 	pool := r.Pool.String()
+	t.move(pool)
 	sum, _ := t.charged.Get(pool)
 	if sum += sign * r.Charge(); sum == 0 {
 		t.charged.Delete(pool)
@@ -92,6 +101,23 @@ func (t *tables) charge(o model.Object, sign int64) {
 	}
 	t.charged.Set(pool, sum)
 }
+
+// move notes that the charges or the capacity of a pool changed. It is not part of the
+// hash: what a snapshot brings counts as changed at its index.
+func (t *tables) move(pool string) {
+	old, ok := t.moved.Get(pool)
+	if ok && old == t.index {
+		return
+	}
+	if ok {
+		t.movedAt.Delete(indexKey(sortable(old), pool))
+	}
+	t.moved.Set(pool, t.index)
+	t.movedAt.Set(indexKey(sortable(t.index), pool), pool)
+}
+
+// sortable writes a log index so that texts sort as numbers do.
+func sortable(index uint64) string { return fmt.Sprintf("%020d", index) }
 
 // setNode records that a change at rev touches node.
 func (t *tables) setNode(node string, rev uint64) {
@@ -159,7 +185,7 @@ func (t *tables) reservationsOfVolume(volume string) iter.Seq[*model.Reservation
 func replicaKeys(r *model.Replica) []string {
 	var keys []string
 	if r.Type != model.Access && !r.Deleting() && !r.Conditions.Is("Scheduled", model.True) {
-		keys = append(keys, indexKey(byWaiting, fmt.Sprintf("%020d", r.WaitingSince), r.Name))
+		keys = append(keys, indexKey(byWaiting, sortable(r.WaitingSince), r.Name))
 	}
 	if r.Node == "" {
 		return keys

@@ -2,6 +2,7 @@ package state
 
 import (
 	"iter"
+	"strings"
 	"time"
 
 	"rvol/coordinator/model"
@@ -58,6 +59,23 @@ func (v View) Objects() iter.Seq[model.Object] { return scan[model.Object](v.t.o
 // not tried yet, then the others by the index since when they wait.
 func (v View) Unscheduled() iter.Seq[*model.Replica] {
 	return scan[*model.Replica](v.t.lookup, indexPrefix(byWaiting))
+}
+
+// Waiting visits those of them that were tried, the one that waits longest first.
+func (v View) Waiting() iter.Seq[*model.Replica] {
+	return func(yield func(*model.Replica) bool) {
+		v.t.lookup.Ascend(indexKey(byWaiting, sortable(1)), func(key string, o model.Object) bool {
+			r, ok := o.(*model.Replica)
+			return ok && strings.HasPrefix(key, indexPrefix(byWaiting)) && yield(r)
+		})
+	}
+}
+
+// PoolsMoved visits the names of the pools whose charges or capacity changed after index.
+func (v View) PoolsMoved(after uint64) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		v.t.movedAt.Ascend(sortable(after+1), func(_, pool string) bool { return yield(pool) })
+	}
 }
 
 // ReplicasOn visits the replicas on node, sorted by volume.

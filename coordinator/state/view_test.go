@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"iter"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,5 +131,40 @@ func TestUnknownFieldsAreKeptAndHashed(t *testing.T) {
 	want := `{"fenced":{"at":"2026-01-01T00:00:00Z","by":"x","epoch":1,"why":"smoke"},"name":"a","rack":"7","zone":"1"}`
 	if diff := cmp.Diff(want, string(model.Raw(a))); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+func TestViewsTellWhichPoolsMovedAndWhoWaits(t *testing.T) {
+	l := newLog(t)
+	capacity := func(node string, extents int64) *model.Capacity {
+		p := model.PoolID{Node: node, VG: "uuid-1"}
+		return &model.Capacity{Meta: named(p.String()), Pool: p, VGName: "vg0", ExtentSize: 4 << 20, Extents: extents, Percent: 100}
+	}
+	l.must(put(t, capacity("n1", 1000), capacity("n2", 1000)))
+	at := l.store.Index()
+	l.must(put(t, capacity("n2", 2000)))
+	if got := slices.Collect(l.store.View().PoolsMoved(at)); !slices.Equal(got, []string{"n2/uuid-1"}) {
+		t.Errorf("after entry %d moved: %v", at, got)
+	}
+	l.must(put(t, reservation("r1", 1)))
+	if got := slices.Collect(l.store.View().PoolsMoved(at)); !slices.Equal(got, []string{"n2/uuid-1", "n1/uuid-1"}) {
+		t.Errorf("after entry %d moved: %v, want each once, in the order of its last change", at, got)
+	}
+	waits := func(volume string, since uint64) *model.Replica {
+		r := replica(volume, 0, "")
+		r.WaitingSince = since
+		return r
+	}
+	l.must(put(t, waits("late", 1000), waits("untried", 0), waits("early", 20)))
+	l.must(put(t, node("n1"), replica("placed", 0, "n1")))
+	var waiting, all []string
+	for r := range l.store.View().Waiting() {
+		waiting = append(waiting, r.Volume)
+	}
+	for r := range l.store.View().Unscheduled() {
+		all = append(all, r.Volume)
+	}
+	if !slices.Equal(waiting, []string{"early", "late"}) || len(all) < 3 || all[len(all)-1] != "late" {
+		t.Errorf("waiting: %v, of %v", waiting, all)
 	}
 }
