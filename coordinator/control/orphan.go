@@ -1,6 +1,7 @@
 package control
 
 import (
+	"iter"
 	"strings"
 	"time"
 
@@ -22,36 +23,52 @@ func orphans(w World, seen *inventory.Node, b *state.Build) (again time.Duration
 		return 0
 	}
 	found := map[string]bool{}
-	for lvg := range state.Under[*model.LVG](w.State, seen.Name+"/") {
-		vg, _ := seen.VG(lvg.UUID)
-		for _, lv := range vg.LVs {
-			pool, offered := lvg.Pool(lv.ThinPool)
-			if !offered || lv.Reservation == "" || lv.Cluster != cluster.ID {
-				continue
-			}
-			r := orphan(w.State, lvg, pool, lv)
-			held := w.Held("orphan "+lv.UUID, r != nil)
-			switch {
-			case r == nil:
-				continue
-			case held < orphanGrace && r.Revision == 0:
-				again = orphanGrace - held
-				continue
-			}
-			found[r.Name] = true
-			if old, ok := state.Get[*model.Reservation](w.State, r.Name); !ok || old.Observed != lv.Size {
-				b.Put(r)
-			}
+	for lv, r := range ours(w.State, seen, cluster.ID) {
+		held := w.Held("orphan "+lv, r != nil)
+		if r == nil {
+			continue
+		}
+		if held < orphanGrace && r.Revision == 0 {
+			again = orphanGrace - held
+			continue
+		}
+		found[r.Name] = true
+		if old, ok := state.Get[*model.Reservation](w.State, r.Name); !ok || old.Observed != r.Observed {
+			b.Put(r)
 		}
 	}
-	for c := range state.Under[*model.Capacity](w.State, seen.Name+"/") {
-		for r := range w.State.ReservationsIn(c.Pool) {
-			if _, there := seen.VG(r.Pool.VG); r.OwnerKind == model.OwnerOrphan && there && !found[r.Name] {
-				b.Delete(r) // gone, or known by now
-			}
-		}
-	}
+	forget(w.State, seen, found, b)
 	return again
+}
+
+// ours visits the LVs of a node that carry our tags, by UUID, with the reservation that an
+// unknown one is charged by; nil: it is known.
+func ours(v state.View, seen *inventory.Node, cluster string) iter.Seq2[string, *model.Reservation] {
+	return func(yield func(string, *model.Reservation) bool) {
+		for lvg := range state.Under[*model.LVG](v, seen.Name+"/") {
+			vg, _ := seen.VG(lvg.UUID)
+			for _, lv := range vg.LVs {
+				pool, offered := lvg.Pool(lv.ThinPool)
+				if !offered || lv.Reservation == "" || lv.Cluster != cluster {
+					continue
+				}
+				if !yield(lv.UUID, orphan(v, lvg, pool, lv)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// forget charges no more for orphans that are gone, or known by now.
+func forget(v state.View, seen *inventory.Node, found map[string]bool, b *state.Build) {
+	for c := range state.Under[*model.Capacity](v, seen.Name+"/") {
+		for r := range v.ReservationsIn(c.Pool) {
+			if _, there := seen.VG(r.Pool.VG); r.OwnerKind == model.OwnerOrphan && there && !found[r.Name] {
+				b.Delete(r)
+			}
+		}
+	}
 }
 
 // orphan is the reservation that an unknown LV is charged by; nil: it is known.
