@@ -42,7 +42,7 @@ func (e *Engine) doVolume(ctx context.Context, step decide.Step) error {
 
 // backend is where the volumes of a group or thin pool are made and removed.
 func (e *Engine) backend(cluster, vg, vgUUID, pool string) (storage.Backend, error) {
-	c := storage.Config{Tool: e.Tool, Locks: e.Locks, Cluster: cluster, VG: vg, VGUUID: vgUUID, Pool: pool}
+	c := storage.Config{Tool: e.Tool, Locks: e.Locks, Cluster: cluster, VG: vg, VGUUID: vgUUID, Pool: pool, Saw: e.LVM.Saw}
 	if pool == "" {
 		return storage.NewThick(c), nil
 	}
@@ -71,10 +71,12 @@ func (e *Engine) createLV(ctx context.Context, s decide.CreateLV) error {
 			return err
 		}
 	}
-	defer e.LVM.Fresh(ctx, b.VG, 0)
 	device, err := backend.Create(ctx, storage.Spec{
 		Name: name, Size: roundUp(b.Size), Tags: storage.Tags(s.Cluster, b.Reservation), Wipe: storage.Wipe(b.Wipe),
 	})
+	if err != nil || b.Wipe != "" { // else the last thing that was done is that it was seen
+		e.LVM.Fresh(ctx, b.VG, 0)
+	}
 	if err != nil {
 		return err
 	}

@@ -104,15 +104,16 @@ func (p *planner) disk(r Resource, d Device, lv LV) (Step, *Refusal) {
 // a volume that this agent has just made.
 func (p *planner) metadata(r Resource, d Device, lv LV) (Step, *Refusal) {
 	fact := p.in.Facts.Backings[d.Backing.Reservation]
+	if fact.of(lv) && !fact.MetaMade {
+		return p.make(MakeMetadata{
+			Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor, Peers: r.slots(), Device: r.DeviceUUID(d.Number),
+		})
+	}
 	md, known := p.in.Observed.Metadata[lv.UUID]
 	if !known || md.Attached || md.Err != "" {
 		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))
 	}
 	switch {
-	case fact.of(lv) && !fact.MetaMade:
-		return p.make(MakeMetadata{
-			Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor, Peers: r.slots(), Device: r.DeviceUUID(d.Number),
-		})
 	case md.None && !r.Formed && fact.LV != "" && fact.LVUUID == "":
 		// lvcreate outlived the agent that began it, and the coordinator heard
 		// of the volume before this agent wrote it down: go on where it ended.

@@ -211,6 +211,9 @@ func (p *planner) resourceLooks(r Resource) []Look {
 		case why != nil || lv.UUID == "" || !lv.Active:
 			continue
 		case !p.attached(d):
+			if fact := p.in.Facts.Backings[d.Backing.Reservation]; fact.of(lv) && !fact.MetaMade {
+				continue // there is none yet
+			}
 		case r.Formed:
 			continue // nobody asks any more
 		case p.in.Observed.DRBD.Is84():

@@ -111,6 +111,17 @@ func (l *LVM) Fresh(ctx context.Context, vg string, age time.Duration) {
 	}
 }
 
+// Saw takes what somebody else has read of one group.
+func (l *LVM) Saw(vg string, r lvm.Report, began time.Time) {
+	l.mu.Lock()
+	if !l.read[vg].After(began) {
+		l.takeGroup(vg, r, began)
+		l.summarize()
+	}
+	l.mu.Unlock()
+	l.changed()
+}
+
 // Look reads all groups. When that fails, each that is known is read by
 // itself: it may be one alone that cannot be.
 func (l *LVM) Look(ctx context.Context) {

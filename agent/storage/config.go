@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"rvol/lvm"
 )
@@ -17,6 +18,8 @@ type Config struct {
 	// Of a thin backend; empty for a thick one.
 	Pool     string
 	PoolUUID string
+	// Saw, if there is one, hears what was read of the group, and when the reading began.
+	Saw func(vg string, r lvm.Report, began time.Time)
 }
 
 // A view is the group as one report shows it.

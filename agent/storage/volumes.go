@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"rvol/lvm"
 )
@@ -45,6 +46,7 @@ func (v *volumes) look(ctx context.Context) (view, error) {
 }
 
 func (v *volumes) read(ctx context.Context) (view, error) {
+	began := time.Now()
 	r, err := v.Tool.Report(ctx, v.VG)
 	if errors.Is(err, lvm.ErrNotFound) {
 		// Not wrapped: a group that is not there says nothing of its volumes.
@@ -52,6 +54,9 @@ func (v *volumes) read(ctx context.Context) (view, error) {
 	}
 	if err != nil {
 		return view{}, err
+	}
+	if v.Saw != nil {
+		v.Saw(v.VG, r, began)
 	}
 	return v.see(r)
 }
