@@ -1,6 +1,9 @@
 package control
 
 import (
+	"maps"
+	"slices"
+
 	"rvol/coordinator/decide/allocation"
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/decide/scheduling"
@@ -68,7 +71,7 @@ func (p *planning) input(v state.View, vol *model.Volume, vs *model.VolumeStatus
 	}
 	in.pool = p.prepare(ps)
 	in.kept = p.keep(v, vol.Name, replicas)
-	in.flying = p.refresh(v, in.pool, vol.Name, in.kept)
+	in.flying = p.refresh(v, in.pool, in.kept)
 	in.Candidates, in.Size = in.pool.candidates, charge(vol, vs.DRBD, in.pool.extent)
 	in.Refused = p.refusedTo(v, vol.Name)
 	return in
@@ -81,7 +84,8 @@ type prepared struct {
 	places     []candidate
 	byPool     map[string][]int // places by the name of their pool
 	seen       uint64           // index up to which the ledger was followed
-	lent       map[string]int64 // by pool: what was counted as taken or kept beside the ledger
+	moves      int              // how many of the planning's moves were followed
+	kept       map[string]int64 // by pool: what was kept of it at the last look
 	extent     int64            // the largest among the places, in bytes
 }
 
@@ -126,26 +130,20 @@ func (p *planning) prepare(ps *model.PoolStatus) *prepared {
 
 // refresh brings the room of the candidates up to date: what the ledger has, less what is
 // proposed and not yet in it, less what is kept for those that wait longer.
-func (p *planning) refresh(v state.View, pool *prepared, volume string, keep []kept) (flying bool) {
-	lent := p.taken(volume)
-	flying = len(lent) > 0
-	for _, k := range keep {
-		lent[k.pool.String()] += k.bytes
-	}
+func (p *planning) refresh(v state.View, pool *prepared, keep []kept) (flying bool) {
 	if v.Index() < pool.seen {
 		pool.seen = 0 // another history
 	}
-	for name := range v.PoolsMoved(pool.seen) {
-		pool.measure(v, name, lent[name])
+	changed := slices.Concat(slices.Collect(v.PoolsMoved(pool.seen)), p.moves[pool.moves:], slices.Collect(maps.Keys(pool.kept)))
+	pool.seen, pool.moves, pool.kept = v.Index(), len(p.moves), map[string]int64{}
+	for _, k := range keep {
+		pool.kept[k.pool.String()] += k.bytes
+		changed = append(changed, k.pool.String())
 	}
-	for name := range pool.lent {
-		pool.measure(v, name, lent[name])
+	for _, name := range changed {
+		pool.measure(v, name, p.lent[name]+pool.kept[name])
 	}
-	for name := range lent {
-		pool.measure(v, name, lent[name])
-	}
-	pool.seen, pool.lent = v.Index(), lent
-	return flying
+	return len(p.flights) > 0
 }
 
 // measure brings the room of one pool up to date.

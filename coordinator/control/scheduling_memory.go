@@ -17,6 +17,9 @@ type planning struct {
 	mu      sync.Mutex
 	pools   map[string]*prepared
 	flights map[string]flight                        // by volume: proposed, its outcome not known yet
+	lent    map[string]int64                         // by pool: bytes that they take
+	numbers map[number]bool                          // that they take
+	moves   []string                                 // pools whose lent has changed, one after the other
 	refused map[string]map[scheduling.Place]refusing // by volume
 	woken   atomic.Uint64                            // index at which all that wait were woken last
 	next    map[string]int                           // by node and kind of number: where to look for a free one
@@ -24,7 +27,7 @@ type planning struct {
 
 func newPlanning() *planning {
 	return &planning{
-		pools: map[string]*prepared{}, flights: map[string]flight{},
+		pools: map[string]*prepared{}, flights: map[string]flight{}, lent: map[string]int64{}, numbers: map[number]bool{},
 		refused: map[string]map[scheduling.Place]refusing{}, next: map[string]int{},
 	}
 }
@@ -45,31 +48,39 @@ func newFlight() flight {
 	return flight{bytes: map[model.PoolID]int64{}, numbers: map[number]bool{}}
 }
 
-func (p *planning) fly(volume string, f flight) { p.flights[volume] = f }
-
-// taken is what the proposals of other volumes take.
-func (p *planning) taken(volume string) map[string]int64 {
-	sum := map[string]int64{}
-	for name, f := range p.flights {
-		if name == volume {
-			continue
-		}
-		for pool, n := range f.bytes {
-			sum[pool.String()] += n
-		}
-	}
-	return sum
+// fly counts what a proposal takes as taken until its outcome is known.
+func (p *planning) fly(volume string, f flight) {
+	p.flights[volume] = f
+	p.count(f, 1)
 }
 
-// flies says whether a proposal under way takes a number.
-func (p *planning) flies(n number) bool {
-	for _, f := range p.flights {
-		if f.numbers[n] {
-			return true
+// land ends the flight of a volume's proposal.
+func (p *planning) land(volume string) {
+	p.count(p.flights[volume], -1)
+	delete(p.flights, volume)
+}
+
+func (p *planning) count(f flight, sign int64) {
+	for pool, n := range f.bytes {
+		name := pool.String()
+		if p.lent[name] += sign * n; p.lent[name] == 0 {
+			delete(p.lent, name)
+		}
+		p.moves = append(p.moves, name)
+	}
+	for n := range f.numbers {
+		p.numbers[n] = sign > 0
+		if sign < 0 {
+			delete(p.numbers, n)
 		}
 	}
-	return false
+	if len(p.moves) > mostMoves { // every pool is measured anew
+		p.moves, p.pools = nil, map[string]*prepared{}
+	}
 }
+
+// mostMoves is how many changes of what is lent are remembered.
+const mostMoves = 100_000
 
 // refusing is a pool that refused a volume, as it was just after.
 type refusing struct {
@@ -83,7 +94,7 @@ type refusing struct {
 func (p *planning) landed(w World, volume string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.flights, volume)
+	p.land(volume)
 	if err == nil {
 		delete(p.refused, volume)
 		return

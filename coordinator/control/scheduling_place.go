@@ -218,7 +218,7 @@ func (p *placing) free(kind, node string, from, to int, taken func(node string, 
 			n = from
 		}
 		num := number{node, kind, n}
-		if !taken(node, n) && !p.flight.numbers[num] && !p.plan.flies(num) {
+		if !taken(node, n) && !p.flight.numbers[num] && !p.plan.numbers[num] {
 			p.flight.numbers[num] = true
 			p.plan.next[at] = n + 1
 			return n, nil
