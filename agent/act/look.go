@@ -55,13 +55,16 @@ func (e *Engine) fresh(ctx context.Context, name string) (decide.Input, *decide.
 	if decide.OfNoResource(name) {
 		return in, nil // DRBD has nothing to say
 	}
-	r, up, err := e.DRBD.Fresh(ctx, name)
-	if err != nil {
-		return in, explain(look("status of "+name), err)
-	}
-	in.Observed.Resources = nil
-	if up {
-		in.Observed.Resources = []drbd.Resource{r}
+	// Without a file nobody brought it up, as the events say too.
+	if in.Observed.Files[name] != "" || len(in.Observed.Resources) > 0 || e.releasing(in, name) {
+		r, up, err := e.DRBD.Fresh(ctx, name)
+		if err != nil {
+			return in, explain(look("status of "+name), err)
+		}
+		in.Observed.Resources = nil
+		if up {
+			in.Observed.Resources = []drbd.Resource{r}
+		}
 	}
 	for _, l := range decide.Looks(in, name) {
 		md, err := e.DRBD.Metadata(ctx, l, e.resFile(name))
