@@ -16,5 +16,11 @@ echo "check: go.mod is tidy and its sums hold"
 go mod tidy -diff
 go mod verify
 if command -v "$PWD/.cache/tools/govulncheck" >/dev/null 2>&1; then
-  .cache/tools/govulncheck ./... || echo "check: govulncheck could not reach its database or found something: see above" >&2
+  status=0
+  .cache/tools/govulncheck ./... || status=$?
+  case $status in
+    0) ;;
+    3) exit 1 ;; # it has found something
+    *) echo "check: govulncheck could not ask its database: see above" >&2 ;;
+  esac
 fi
