@@ -204,28 +204,34 @@ func (p *planner) resourceLooks(r Resource) []Look {
 		if d.Backing == nil {
 			continue
 		}
-		lv, _, why := p.backing(*d.Backing)
-		dev, _ := p.up.Device(d.Number)
-		look := Look{LV: lv, Minor: d.Minor, Number: d.Number, Target: r.target(false)}
-		switch {
-		case why != nil || lv.UUID == "" || !lv.Active:
-			continue
-		case !p.attached(d):
-			if fact := p.in.Facts.Backings[d.Backing.Reservation]; fact.of(lv) && !fact.MetaMade {
-				continue // there is none yet
-			}
-		case r.Formed:
-			continue // nobody asks any more
-		case p.in.Observed.DRBD.Is84():
-			look.Attached = dev.Disk != ""
-		case len(p.up.Peers) > 0:
-			look.Attached, look.Peer = true, p.up.Peers[0].NodeID
-		default:
-			continue
+		if look, wanted := p.deviceLook(r, d); wanted {
+			looks = append(looks, look)
 		}
-		looks = append(looks, look)
 	}
 	return looks
+}
+
+// deviceLook is how the current UUID of one device is read, if it is to be known.
+func (p *planner) deviceLook(r Resource, d Device) (Look, bool) {
+	lv, _, why := p.backing(*d.Backing)
+	dev, _ := p.up.Device(d.Number)
+	look := Look{LV: lv, Minor: d.Minor, Number: d.Number, Target: r.target(false)}
+	switch {
+	case why != nil || lv.UUID == "" || !lv.Active:
+		return look, false
+	case !p.attached(d):
+		fact := p.in.Facts.Backings[d.Backing.Reservation]
+		return look, !fact.of(lv) || fact.MetaMade // else there is none yet
+	case r.Formed:
+		return look, false // nobody asks any more
+	case p.in.Observed.DRBD.Is84():
+		look.Attached = dev.Disk != ""
+		return look, true
+	case len(p.up.Peers) > 0:
+		look.Attached, look.Peer = true, p.up.Peers[0].NodeID
+		return look, true
+	}
+	return look, false
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
