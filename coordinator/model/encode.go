@@ -38,6 +38,7 @@ func Decode(k Kind, raw []byte, rev uint64) (Object, error) {
 		return nil, fmt.Errorf("decode %s: %w", k, err)
 	}
 	o.Info().Revision, o.Info().raw = rev, raw
+	shareWords(o)
 	return o, nil
 }
 

@@ -1,0 +1,257 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"crypto/rand"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"rvol/coordinator/consensus"
+	"rvol/coordinator/control"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+)
+
+// Placements are measured in turns with raw Raft: the same library, store and disk, and
+// entries of 512 bytes that nobody reads.
+const (
+	placeRounds = 3
+	placeFor    = 700 * time.Millisecond
+	placeNodes  = 100
+	shared      = 32 // placements that may share an entry
+)
+
+// BenchmarkPlacements prints placements per second, planning included, as a multiple of
+// raw no-op entries per second: with one placement under way per client, and with many.
+func BenchmarkPlacements(b *testing.B) {
+	for b.Loop() {
+		for _, clients := range []int{1, 64, 256} {
+			var singles, batches []float64
+			for range placeRounds {
+				noop := rawRaft(b, clients)
+				one := placements(b, clients)
+				singles = append(singles, one/noop)
+				many := placements(b, clients*shared)
+				batches = append(batches, many/noop)
+				b.Logf("%d clients: raw %.0f/s, placements %.0f/s, %d at a time %.0f/s", clients, noop, one, shared, many)
+			}
+			reportAtLeast(fmt.Sprintf("placements-single-%d", clients), middle(singles), 0.6)
+			reportAtLeast(fmt.Sprintf("placements-batched-%d", clients), middle(batches), 5)
+		}
+	}
+}
+
+func middle(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
+
+// reportAtLeast prints a ratio that is to be large.
+func reportAtLeast(name string, value, budget float64) {
+	verdict := "ok"
+	if value < budget {
+		verdict = "over"
+	}
+	fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %.1f %s\n", name, value, budget, verdict) // nobody to tell
+}
+
+// perSecond lets clients work for a while, and counts.
+func perSecond(clients int, do func() bool) float64 {
+	var done atomic.Int64
+	var all sync.WaitGroup
+	begun := time.Now()
+	for range clients {
+		all.Go(func() {
+			for time.Since(begun) < placeFor && do() {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return float64(done.Load()) / time.Since(begun).Seconds()
+}
+
+// ignore is a state machine that keeps nothing.
+type ignore struct{}
+
+func (ignore) Apply(*raft.Log) any                 { return nil }
+func (ignore) Snapshot() (raft.FSMSnapshot, error) { return nil, raft.ErrNothingNewToSnapshot }
+func (ignore) Restore(r io.ReadCloser) error       { return r.Close() }
+
+func rawRaft(b *testing.B, clients int) float64 {
+	b.Helper()
+	db, err := raftboltdb.NewBoltStore(b.TempDir() + "/raft.db")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, net := raft.NewInmemTransport("n1")
+	cfg := raft.DefaultConfig()
+	cfg.LocalID, cfg.LogLevel, cfg.BatchApplyCh = "n1", "OFF", true
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout, cfg.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	r, err := raft.NewRaft(cfg, ignore{}, db, db, raft.NewInmemSnapshotStore(), net)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{ID: "n1", Address: "n1"}}})
+	for leads := false; !leads; leads = <-r.LeaderCh() {
+	}
+	data := make([]byte, 512)
+	rate := perSecond(clients, func() bool {
+		if err := r.Apply(data, 0).Error(); err != nil {
+			b.Error(err)
+			return false
+		}
+		return true
+	})
+	if err := r.Shutdown().Error(); err != nil {
+		b.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		b.Error(err)
+	}
+	return rate
+}
+
+// placements lets clients place volumes of one replica that are there already.
+func placements(b *testing.B, clients int) float64 {
+	b.Helper()
+	store := state.NewStore(state.Options{})
+	_, net := raft.NewInmemTransportWithTimeout("n1", time.Second)
+	node, err := consensus.New(consensus.Config{
+		ID: "n1", Dir: b.TempDir(), Transport: net, Store: store, Logger: slog.New(slog.DiscardHandler),
+		OnFatal: func(err error) { b.Error(err) }, HeartbeatTimeout: 50 * time.Millisecond,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := node.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	if err := node.Bootstrap(consensus.Server{ID: "n1", Addr: "n1"}); err != nil {
+		b.Fatal(err)
+	}
+	for l := range node.LeaderChanges(b.Context()) {
+		if l.Leading {
+			break
+		}
+	}
+	volumes := 30_000
+	if clients == 1 {
+		volumes = 2_000
+	}
+	fill(b, node, volumes)
+	var next atomic.Int64
+	scheduler := control.NewScheduling()
+	return perSecond(clients, func() bool {
+		n := int(next.Add(1))
+		if n > volumes {
+			return false
+		}
+		err := placeOne(b.Context(), store, node, scheduler, volumeName(n-1))
+		if err != nil {
+			b.Error(err)
+		}
+		return err == nil
+	})
+}
+
+func volumeName(n int) string { return fmt.Sprintf("v%d", n) }
+
+// placeOne does what the loop does for one volume.
+func placeOne(ctx context.Context, store *state.Store, node *consensus.Node, s control.Scheduling, volume string) error {
+	for {
+		v := store.View()
+		out, err := s.Decide(control.World{State: v, Latest: store.View, Now: time.Now(), Fresh: rand.Text}, volume)
+		if err != nil {
+			return err
+		}
+		if out.Txn == nil {
+			time.Sleep(out.Again)
+			continue
+		}
+		txn, err := out.Txn.Txn()
+		if err != nil {
+			return err
+		}
+		_, err = node.Propose(ctx, txn)
+		out.Done(err)
+		if err == nil {
+			return nil
+		}
+		if !strings.Contains(err.Error(), model.ErrConflict.Error()) && !strings.Contains(err.Error(), "belongs to") {
+			return err
+		}
+	}
+}
+
+// fill makes the nodes with four volume groups each, and the volumes that wait.
+func fill(b *testing.B, node *consensus.Node, volumes int) {
+	b.Helper()
+	build := state.NewTxn("bench", "nodes")
+	ps := &model.PoolStatus{}
+	ps.Name = "p"
+	for i := range placeNodes {
+		n := &model.Node{}
+		n.Name = fmt.Sprintf("n%d", i)
+		build.Put(n)
+		e := model.EligibleNode{Node: n.Name, Zone: "z", NodeReady: true, AgentReady: true, DRBD: "9"}
+		for j := range 4 {
+			vg := fmt.Sprintf("vg%d", j)
+			l := &model.LVG{Node: n.Name, VG: vg, UUID: "uuid-" + vg}
+			l.Name = model.LVGName(n.Name, vg)
+			c := &model.Capacity{Pool: model.PoolID{Node: n.Name, VG: l.UUID}, VGName: vg, ExtentSize: 4 << 20, Extents: 1 << 20, Percent: 100}
+			c.Name = c.Pool.String()
+			build.Put(l).Put(c)
+			e.LVGs = append(e.LVGs, model.EligibleLVG{VG: vg, Pool: c.Pool, Ready: true})
+		}
+		ps.EligibleNodes = append(ps.EligibleNodes, e)
+	}
+	submit(b, node, build.Put(ps))
+	var all sync.WaitGroup
+	const at = 500
+	for from := 0; from < volumes; from += at {
+		all.Go(func() {
+			build := state.NewTxn("bench", "volumes")
+			for i := from; i < min(from+at, volumes); i++ {
+				for _, o := range waiting(volumeName(i)) {
+					build.Put(o)
+				}
+			}
+			submit(b, node, build)
+		})
+	}
+	all.Wait()
+}
+
+func waiting(name string) []model.Object {
+	vol := &model.Volume{Class: "c", Devices: []model.VolumeDevice{{Size: 1 << 30}}}
+	vs := &model.VolumeStatus{DRBD: "9", Configuration: &model.Configuration{Topology: model.TopologyIgnored, VolumeAccess: model.AccessAny, Pool: "p", PoolType: model.LVM}}
+	r := &model.Replica{Volume: name, Type: model.Diskful}
+	vol.Name, vs.Name, r.Name = name, name, model.ReplicaName(name, 0)
+	return []model.Object{vol, vs, r}
+}
+
+func submit(b *testing.B, node *consensus.Node, build *state.Build) {
+	b.Helper()
+	txn, err := build.Txn()
+	if err == nil {
+		_, err = node.Propose(b.Context(), txn)
+	}
+	if err != nil {
+		b.Error(err)
+	}
+}
