@@ -13,6 +13,15 @@ import (
 type replica struct {
 	Node string
 	Disk string
+	Sync *float64 `json:"sync_percent"`
+}
+
+func (r replica) String() string {
+	text := fmt.Sprintf("the replica on %s is %s", r.Node, r.Disk)
+	if r.Sync != nil {
+		text += fmt.Sprintf(", %.0f %% in sync", *r.Sync)
+	}
+	return text
 }
 
 func (s *Story) replicas(ctx context.Context) ([]replica, error) {
@@ -28,7 +37,7 @@ func (s *Story) places(ctx context.Context) error {
 	}
 	for _, r := range list {
 		if r.Disk != "UpToDate" {
-			return fmt.Errorf("the replica on %s is %s, not UpToDate", r.Node, r.Disk)
+			return fmt.Errorf("%s, not UpToDate", r)
 		}
 		if s.first = s.Nodes[0]; r.Node != s.first {
 			s.second = r.Node
@@ -159,7 +168,7 @@ func (s *Story) behind(ctx context.Context) (string, error) {
 	var late []string
 	for _, r := range list {
 		if r.Disk != "UpToDate" {
-			late = append(late, fmt.Sprintf("the replica on %s is %s", r.Node, r.Disk))
+			late = append(late, r.String())
 		}
 	}
 	n, err := s.Node(ctx, s.first)

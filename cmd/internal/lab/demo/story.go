@@ -129,7 +129,7 @@ func (s *Story) create(ctx context.Context) error {
 		}
 	}
 	if err := s.all(ctx, "lvg list",
-		fmt.Sprintf("class create %s --ftt 1 --gmdr 0 --type LVMThin --vg %s --thin-pool %s --drbd resync-rate=100M", class, deploy.ThinVG, deploy.ThinPool)); err != nil {
+		fmt.Sprintf("class create %s --ftt 1 --gmdr 0 --type LVMThin --vg %s --thin-pool %s --drbd resync-rate=100M --drbd c-min-rate=100M", class, deploy.ThinVG, deploy.ThinPool)); err != nil {
 		return err
 	}
 	err := s.Narrator.Timed("volume formed, UpToDate on both nodes", func() error {
