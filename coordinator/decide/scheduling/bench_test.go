@@ -93,7 +93,7 @@ func report(name string, ratio float64) {
 	if ratio > budget {
 		verdict = "over"
 	}
-	fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %d %s\n", name, ratio, budget, verdict) // nobody to tell
+	_, _ = fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %d %s\n", name, ratio, budget, verdict) // nobody to tell
 }
 
 func BenchmarkPrepare(b *testing.B) {
