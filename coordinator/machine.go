@@ -8,11 +8,24 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"rvol/coordinator/model"
 )
+
+// RunOptions are what the program `rvol-coordinator run` is told.
+type RunOptions struct {
+	Dir           string
+	APIListen     string
+	RaftListen    string
+	Socket        string // empty: none
+	Heartbeat     time.Duration
+	NotReadyAfter time.Duration
+	LabLoopback   bool
+	Debug         bool
+}
 
 // OnThisMachine is the Config of a coordinator on the real machine; Run closes its listeners.
 func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.Logger) (c Config, err error) {

@@ -3,15 +3,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"rvol/agent"
+	"rvol/cmd/internal/program"
 	"rvol/cmd/internal/version"
 )
 
@@ -26,59 +23,17 @@ Every flag has a twin in the environment: --state is RVOL_AGENT_STATE.
 Show the flags of a verb with: rvol-agent VERB --help
 `
 
-// Exit codes.
-const (
-	failed  = 1
-	misused = 2
-)
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	program.Program{
+		Name: name, Usage: usage,
+		Verbs: map[string]func(context.Context, []string) error{"run": run, "join": join},
+	}.Main()
 }
 
-func run(ctx context.Context, args []string) int {
-	if len(args) == 0 {
-		args = []string{"help"}
-	}
-	var err error
-	switch args[0] {
-	case "run":
-		err = serve(ctx, args[1:])
-	case "join":
-		err = join(ctx, args[1:])
-	case "version":
-		fmt.Println("rvol-agent " + version.String())
-	case "help", "--help", "-h":
-		fmt.Print(usage)
-	default:
-		err = misuse{fmt.Errorf("unknown verb %q: rvol-agent help", args[0])}
-	}
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.As(err, &misuse{}):
-		report(err)
-		return misused
-	}
-	report(err)
-	return failed
-}
-
-// report tells the caller; there is nobody to tell when that fails.
-func report(err error) { _, _ = fmt.Fprintln(os.Stderr, "rvol-agent:", err) }
-
-// misuse is an error in how the program was called.
-type misuse struct{ error }
-
-func (m misuse) Unwrap() error { return m.error }
-
-func serve(ctx context.Context, args []string) error {
-	o, err := agent.ParseRun(args, os.Getenv, os.Stderr)
+func run(ctx context.Context, args []string) error {
+	o, err := parseRun(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
 	level := slog.LevelInfo
 	if o.Debug {
@@ -93,9 +48,9 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func join(ctx context.Context, args []string) error {
-	c, err := agent.ParseJoin(args, os.Getenv, os.Stderr)
+	c, err := parseJoin(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
 	p, err := agent.Join(ctx, c)
 	if err != nil {

@@ -3,15 +3,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
-	"rvol/cmd/internal/version"
+	"rvol/cmd/internal/program"
 )
 
 const usage = `rvol-coordinator decides where the volumes of an rvol cluster live.
@@ -28,48 +21,11 @@ Every flag has a twin in the environment: --dir is RVOL_COORDINATOR_DIR.
 Show the flags of a verb with: rvol-coordinator VERB --help
 `
 
-// Exit codes.
-const (
-	failed  = 1
-	misused = 2
-)
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	program.Program{
+		Name: name, Usage: usage,
+		Verbs: map[string]func(context.Context, []string) error{
+			"run": run, "init": initialize, "join": join, "admin-cert": adminCert,
+		},
+	}.Main()
 }
-
-func run(ctx context.Context, args []string) int {
-	verbs := map[string]func(context.Context, []string) error{
-		"run": serve, "init": initialize, "join": join, "admin-cert": adminCert,
-		"version": func(context.Context, []string) error { fmt.Println("rvol-coordinator " + version.String()); return nil },
-		"help":    func(context.Context, []string) error { fmt.Print(usage); return nil },
-	}
-	if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
-		args = []string{"help"}
-	}
-	verb, ok := verbs[args[0]]
-	if !ok {
-		report(os.Stderr, fmt.Errorf("unknown verb %q: rvol-coordinator help", args[0]))
-		return misused
-	}
-	err := verb(ctx, args[1:])
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.As(err, &misuse{}):
-		report(os.Stderr, err)
-		return misused
-	}
-	report(os.Stderr, err)
-	return failed
-}
-
-func report(w io.Writer, err error) { _, _ = fmt.Fprintln(w, "rvol-coordinator:", err) }
-
-// misuse is an error in how the program was called.
-type misuse struct{ error }
-
-func (m misuse) Unwrap() error { return m.error }

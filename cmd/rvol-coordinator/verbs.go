@@ -6,14 +6,15 @@ import (
 	"log/slog"
 	"os"
 
+	"rvol/cmd/internal/program"
 	"rvol/cmd/internal/version"
 	"rvol/coordinator"
 )
 
-func serve(ctx context.Context, args []string) error {
-	o, err := coordinator.ParseRun(args, os.Getenv, os.Stderr)
+func run(ctx context.Context, args []string) error {
+	o, err := parseRun(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
 	level := slog.LevelInfo
 	if o.Debug {
@@ -27,9 +28,9 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func initialize(_ context.Context, args []string) error {
-	c, err := coordinator.ParseInit(args, os.Getenv, os.Stderr)
+	c, err := parseInit(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
 	c.Version = version.String()
 	if err := coordinator.Init(c); err != nil {
@@ -43,9 +44,9 @@ func initialize(_ context.Context, args []string) error {
 }
 
 func join(ctx context.Context, args []string) error {
-	c, err := coordinator.ParseJoin(args, os.Getenv, os.Stderr)
+	c, err := parseJoin(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
 	c.Version = version.String()
 	if err := coordinator.Join(ctx, c); err != nil {
@@ -56,17 +57,17 @@ func join(ctx context.Context, args []string) error {
 }
 
 func adminCert(ctx context.Context, args []string) error {
-	o, err := coordinator.ParseAdminCert(args, os.Getenv, os.Stderr)
+	o, err := parseAdminCert(args, os.Getenv, os.Stderr)
 	if err != nil {
-		return misuse{err}
+		return program.Misuse{Err: err}
 	}
-	c, err := coordinator.MakeAdminCert(ctx, o.Socket, o.AdminCert)
+	c, err := coordinator.MakeAdminCert(ctx, o.socket, o.AdminCert)
 	if err != nil {
 		return err
 	}
-	if err := c.Save(o.Out); err != nil {
+	if err := c.Save(o.out); err != nil {
 		return err
 	}
-	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.Out)
+	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.out)
 	return nil
 }

@@ -1,0 +1,95 @@
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Flags are the flags of a verb. Each has a twin in the environment, which the flag
+// overrides: RVOL_AGENT_STATE is --state of rvol-agent.
+type Flags struct {
+	set    *flag.FlagSet
+	prefix string
+	env    func(string) string
+	err    error
+}
+
+// NewFlags begins the flags of a verb; help and complaints go to out.
+func NewFlags(program, verb string, env func(string) string, out io.Writer) *Flags {
+	f := &Flags{set: flag.NewFlagSet(program+" "+verb, flag.ContinueOnError), prefix: envName(program) + "_", env: env}
+	f.set.SetOutput(out)
+	return f
+}
+
+func envName(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
+
+func (f *Flags) twin(name string) string { return f.env(f.prefix + envName(name)) }
+
+// Text is a flag that takes anything.
+func (f *Flags) Text(into *string, name, def, usage string) {
+	if v := f.twin(name); v != "" {
+		def = v
+	}
+	f.set.StringVar(into, name, def, usage)
+}
+
+// Duration is a flag that takes a number and its unit.
+func (f *Flags) Duration(into *time.Duration, name string, def time.Duration, usage string) {
+	if v := f.twin(name); v != "" {
+		d, err := time.ParseDuration(v)
+		f.note(name, v, "a duration", err)
+		def = d
+	}
+	f.set.DurationVar(into, name, def, usage)
+}
+
+// Switch is a flag that is given or not.
+func (f *Flags) Switch(into *bool, name, usage string) {
+	def := false
+	if v := f.twin(name); v != "" {
+		b, err := strconv.ParseBool(v)
+		f.note(name, v, "true or false", err)
+		def = b
+	}
+	f.set.BoolVar(into, name, def, usage)
+}
+
+func (f *Flags) note(name, value, want string, err error) {
+	if err != nil {
+		f.err = errors.Join(f.err, fmt.Errorf("environment of --%s: %q is not %s", name, value, want))
+	}
+}
+
+// List is a flag that may be given several times; its twin has commas.
+func (f *Flags) List(into *[]string, name, usage string) {
+	if v := f.twin(name); v != "" {
+		*into = strings.Split(v, ",")
+	}
+	given := false
+	f.set.Func(name, usage, func(v string) error {
+		if !given {
+			*into, given = nil, true
+		}
+		*into = append(*into, v)
+		return nil
+	})
+}
+
+// Parse reads the arguments of the verb.
+func (f *Flags) Parse(args []string) error {
+	if f.err != nil {
+		return f.err
+	}
+	if err := f.set.Parse(args); err != nil {
+		return err
+	}
+	if f.set.NArg() > 0 {
+		return fmt.Errorf("%s: unexpected %q", f.set.Name(), f.set.Arg(0))
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"rvol/cmd/internal/program"
+	"rvol/coordinator"
+	"rvol/proto/clientconfig"
+	"rvol/proto/identity"
+)
+
+const name = "rvol-coordinator"
+
+// Where things are unless told otherwise.
+const (
+	defaultDir    = "/var/lib/rvol/coordinator"
+	defaultSocket = "/run/rvol-coordinator/local.sock"
+	defaultAPI    = ":7170"
+	defaultRaft   = ":7171"
+)
+
+func parseRun(args []string, env func(string) string, out io.Writer) (coordinator.RunOptions, error) {
+	var o coordinator.RunOptions
+	f := program.NewFlags(name, "run", env, out)
+	f.Text(&o.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
+	f.Text(&o.APIListen, "api-listen", defaultAPI, "where the command line and agents are answered")
+	f.Text(&o.RaftListen, "raft-listen", defaultRaft, "where the other coordinators are answered")
+	f.Text(&o.Socket, "socket", defaultSocket, "this machine's own socket, for admin-cert; - is none")
+	f.Duration(&o.Heartbeat, "heartbeat", 5*time.Second, "how often agents are to be heard")
+	f.Duration(&o.NotReadyAfter, "not-ready-after", 15*time.Second, "silence after which a node is NotReady")
+	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
+	f.Switch(&o.Debug, "debug", "log every decision")
+	err := f.Parse(args)
+	if o.Socket == "-" {
+		o.Socket = ""
+	}
+	return o, err
+}
+
+func parseInit(args []string, env func(string) string, out io.Writer) (coordinator.InitConfig, error) {
+	var c coordinator.InitConfig
+	f := program.NewFlags(name, "init", env, out)
+	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
+	f.Text(&c.Cluster, "cluster", "", "name of the new cluster (default: drawn)")
+	place(f, &c.Name, &c.API, &c.Raft)
+	f.Text(&c.AdminConfig, "admin-config", "", "where to write the client configuration of the first admin; - is nowhere (default: yours)")
+	f.Text(&c.Admin, "admin", "admin", "name of the first admin")
+	if err := f.Parse(args); err != nil {
+		return c, err
+	}
+	switch c.AdminConfig {
+	case "-":
+		c.AdminConfig = ""
+		return c, nil
+	case "":
+		path, err := clientconfig.Path()
+		if err != nil {
+			return c, fmt.Errorf("%w: say where with --admin-config", err)
+		}
+		c.AdminConfig = path
+	}
+	if _, err := os.Stat(c.AdminConfig); err == nil {
+		return c, fmt.Errorf("%s exists and may be another cluster's: name another file with --admin-config", c.AdminConfig)
+	}
+	return c, nil
+}
+
+func parseJoin(args []string, env func(string) string, out io.Writer) (coordinator.JoinConfig, error) {
+	var c coordinator.JoinConfig
+	f := program.NewFlags(name, "join", env, out)
+	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
+	f.Text(&c.Token, "token", "", "from: rvol token create coordinator")
+	f.List(&c.Coordinators, "coordinator", "API address of a member; may be given several times")
+	place(f, &c.Name, &c.API, &c.Raft)
+	err := f.Parse(args)
+	if err == nil && c.Token == "" {
+		err = errors.New("give a token: --token, from: rvol token create coordinator")
+	}
+	return c, err
+}
+
+// adminCertOptions are what admin-cert is told.
+type adminCertOptions struct {
+	coordinator.AdminCert
+
+	socket string
+	out    string
+}
+
+func parseAdminCert(args []string, env func(string) string, out io.Writer) (adminCertOptions, error) {
+	var o adminCertOptions
+	role := ""
+	f := program.NewFlags(name, "admin-cert", env, out)
+	f.Text(&o.Name, "name", "", "whose it is")
+	f.Text(&role, "role", string(identity.Admin), "admin, operator or viewer")
+	f.Text(&o.out, "out", "", "the client configuration to write")
+	f.List(&o.Endpoints, "endpoint", "API address to ask; may be given several times (default: all coordinators)")
+	f.Duration(&o.Life, "ttl", identity.MaxPersonLifetime, "how long it is good for")
+	f.Text(&o.socket, "socket", defaultSocket, "this machine's own socket")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.Role = identity.Role(role)
+	switch {
+	case o.Name == "" || o.out == "":
+		return o, errors.New("say whose it is and where to write it: --name and --out")
+	case !o.Role.Person():
+		return o, fmt.Errorf("--role %q: want admin, operator or viewer", role)
+	}
+	return o, nil
+}
+
+// place are the flags of who this coordinator is.
+func place(f *program.Flags, own, api, raft *string) {
+	f.Text(own, "name", "", "of this coordinator, the same for ever")
+	f.Text(api, "api", "", "HOST:PORT under which the command line, agents and the others reach it")
+	f.Text(raft, "raft", "", "HOST:PORT under which the others reach it")
+}

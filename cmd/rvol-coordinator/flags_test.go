@@ -1,0 +1,94 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rvol/cmd/internal/program/programtest"
+	"rvol/coordinator"
+	"rvol/proto/identity"
+)
+
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for _, p := range pairs {
+			if k, v, _ := strings.Cut(p, "="); k == name {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+// verbs are those that take flags.
+var verbs = map[string]programtest.Verb{
+	"run": func(args []string, env func(string) string, out io.Writer) error {
+		_, err := parseRun(args, env, out)
+		return err
+	},
+	"init": func(args []string, env func(string) string, out io.Writer) error {
+		_, err := parseInit(args, env, out)
+		return err
+	},
+	"join": func(args []string, env func(string) string, out io.Writer) error {
+		_, err := parseJoin(args, env, out)
+		return err
+	},
+	"admin-cert": func(args []string, env func(string) string, out io.Writer) error {
+		_, err := parseAdminCert(args, env, out)
+		return err
+	},
+}
+
+func TestManual(t *testing.T) { programtest.Manual(t, name, verbs) }
+
+func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
+	got, err := parseRun([]string{"--api-listen", ":1", "--socket", "-"}, environment(
+		"RVOL_COORDINATOR_API_LISTEN=:9", "RVOL_COORDINATOR_RAFT_LISTEN=:2", "RVOL_COORDINATOR_HEARTBEAT=2s", "RVOL_COORDINATOR_DEBUG=true",
+	), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Debug: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	join, err := parseJoin([]string{"--token", "t", "--coordinator", "a:1", "--coordinator", "b:1", "--name", "c2"}, environment(), io.Discard)
+	if err != nil || strings.Join(join.Coordinators, " ") != "a:1 b:1" || join.Name != "c2" {
+		t.Errorf("got %+v, %v", join, err)
+	}
+}
+
+func TestFlagsThatMakeNoSense(t *testing.T) {
+	taken := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		verb string
+		args string
+		env  string
+		says string
+	}{
+		"a word too many":              {"run", "now", "", `unexpected "now"`},
+		"a duration without a unit":    {"run", "", "RVOL_COORDINATOR_HEARTBEAT=5", "--heartbeat"},
+		"neither true nor false":       {"run", "", "RVOL_COORDINATOR_DEBUG=yes please", "--debug"},
+		"join without a token":         {"join", "--name c2", "", "--token"},
+		"a client file that is there":  {"init", "--admin-config " + taken, "", "exists"},
+		"a certificate for nobody":     {"admin-cert", "--out x", "", "--name"},
+		"a certificate for a machine":  {"admin-cert", "--name x --out x --role " + string(identity.Server), "", "--role"},
+		"a flag that nobody has heard": {"admin-cert", "--colour red", "", "colour"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := verbs[tc.verb](strings.Fields(tc.args), environment(tc.env), io.Discard); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want it to say %q", err, tc.says)
+			}
+		})
+	}
+}
