@@ -13,6 +13,7 @@ import (
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
+	"rvol/coordinator/state/statetest"
 	"rvol/drbd"
 )
 
@@ -27,7 +28,6 @@ type cluster struct {
 	depose func()
 
 	mu     sync.Mutex
-	index  uint64
 	causes []string
 	nodes  map[string]*agent
 	sizes  map[string]int64 // of DRBD's devices, by volume
@@ -49,24 +49,11 @@ type agent struct {
 func (c *cluster) Propose(_ context.Context, t state.Txn) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := state.EncodeTxn(t)
-	if err != nil {
-		return 0, err
+	revision, err := statetest.Apply(c.store, time.Now(), t)
+	if err == nil {
+		c.causes = append(c.causes, t.Cause)
 	}
-	e, err := state.EncodeEntry(time.Now(), b)
-	if err != nil {
-		return 0, err
-	}
-	c.index++
-	res, err := c.store.Apply(c.index, e)
-	if err != nil {
-		return 0, err
-	}
-	if err := res[0].Err(); err != nil {
-		return 0, err
-	}
-	c.causes = append(c.causes, t.Cause)
-	return res[0].Revision, nil
+	return revision, err
 }
 
 // newCluster starts n nodes, each with a volume group of the given number of extents.
@@ -131,13 +118,7 @@ func (c *cluster) put(objs ...model.Object) {
 	for _, o := range objs {
 		b.Put(o)
 	}
-	txn, err := b.Txn()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if _, err := c.Propose(c.t.Context(), txn); err != nil {
-		c.t.Fatal(err)
-	}
+	statetest.Propose(c.t, c, b)
 }
 
 // live lets an agent report every 100 ms what it would hold after obeying.

@@ -12,6 +12,7 @@ import (
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
+	"rvol/coordinator/state/statetest"
 )
 
 const (
@@ -25,8 +26,7 @@ type ledgerWorld struct {
 	tb    testing.TB
 	store *state.Store
 
-	mu    sync.Mutex
-	index uint64
+	mu sync.Mutex
 
 	// refuse is asked before each transaction; an error is its answer.
 	refuse func(state.Txn) error
@@ -41,25 +41,13 @@ func (l *ledgerWorld) Propose(_ context.Context, t state.Txn) (uint64, error) {
 			return 0, err
 		}
 	}
-	b, err := state.EncodeTxn(t)
-	if err != nil {
-		return 0, err
-	}
-	e, err := state.EncodeEntry(time.Now(), b)
-	if err != nil {
-		return 0, err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.index++
-	res, err := l.store.Apply(l.index, e)
-	if err != nil {
-		return 0, err
-	}
+	revision, err := statetest.Apply(l.store, time.Now(), t)
 	if l.applied != nil {
-		l.applied(l.store.View(), t, res[0].Refusal == nil)
+		l.applied(l.store.View(), t, err == nil)
 	}
-	return res[0].Revision, res[0].Err()
+	return revision, err
 }
 
 func newLedgerWorld(tb testing.TB, extents ...int64) *ledgerWorld {
@@ -102,22 +90,12 @@ func capacityOf(i int, extents int64) *model.Capacity {
 // put stores objects whatever was there.
 func (l *ledgerWorld) put(objs ...model.Object) {
 	l.tb.Helper()
-	b := state.NewTxn("test", "test")
-	for _, o := range objs {
-		b.PutAnyway(o)
-	}
-	l.propose(b)
+	statetest.Put(l.tb, l, objs...)
 }
 
 func (l *ledgerWorld) propose(b *state.Build) {
 	l.tb.Helper()
-	txn, err := b.Txn()
-	if err == nil {
-		_, err = l.Propose(l.tb.Context(), txn)
-	}
-	if err != nil {
-		l.tb.Fatal(err)
-	}
+	statetest.Propose(l.tb, l, b)
 }
 
 // volumeObjects are a volume that waits for a place, with so many Diskful replicas.

@@ -162,10 +162,10 @@ func TestWhatCannotBeAppliedChangesNothing(t *testing.T) {
 			w.node("n2")
 			w.group("n1", "vg0", 100)
 			w.group("n2", "vg0", 100)
-			before := w.index
+			before := w.Store.View().Index()
 			_, err := (&objects{api: w.api}).Apply(w.ctx, &adminv1.ApplyRequest{Objects: append(aFile(), tc.last)})
 			refused(t, err, tc.kind, tc.says)
-			if w.index != before {
+			if w.Store.View().Index() != before {
 				t.Error("something was written")
 			}
 		})

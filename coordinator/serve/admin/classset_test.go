@@ -54,10 +54,10 @@ func TestWhatNeverChangesIsNamed(t *testing.T) {
 func TestAskingForWhatIsSoWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	s := w.own()
-	before := w.index
+	before := w.Store.View().Index()
 	_, err := s.Set(w.ctx, &adminv1.SetClassRequest{Name: "gold", Storage: lvmOn("vg1", "vg0"), Zones: []string{"z2", "z1"}, Topology: new("Zonal"), Ftt: new(int32(1))})
-	if err != nil || w.index != before {
-		t.Errorf("%v, %d entries", err, w.index-before)
+	if err != nil || w.Store.View().Index() != before {
+		t.Errorf("%v, %d entries", err, w.Store.View().Index()-before)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
+	"rvol/coordinator/state/statetest"
 	"rvol/drbd"
 	"rvol/proto/identity"
 )
@@ -31,7 +32,6 @@ type world struct {
 	lapsed map[string]error // by name of machine
 
 	mu    sync.Mutex
-	index uint64
 	trail fakeTrail
 }
 
@@ -75,36 +75,13 @@ func (w *world) as(role identity.Role, requestID string) context.Context {
 func (w *world) Propose(_ context.Context, t state.Txn) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b, err := state.EncodeTxn(t)
-	if err != nil {
-		return 0, err
-	}
-	e, err := state.EncodeEntry(time.Now(), b)
-	if err != nil {
-		return 0, err
-	}
-	w.index++
-	res, err := w.Store.Apply(w.index, e)
-	if err != nil {
-		return 0, err
-	}
-	return res[0].Revision, res[0].Err()
+	return statetest.Apply(w.Store, time.Now(), t)
 }
 
 // put stores objects as they are.
 func (w *world) put(objects ...model.Object) {
 	w.t.Helper()
-	b := state.NewTxn("test", "given")
-	for _, o := range objects {
-		b.PutAnyway(o)
-	}
-	txn, err := b.Txn()
-	if err == nil {
-		_, err = w.Propose(w.t.Context(), txn)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	statetest.Put(w.t, w, objects...)
 }
 
 func get[T model.Object](w *world, name string) (T, bool) { return state.Get[T](w.Store.View(), name) }

@@ -20,6 +20,7 @@ import (
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
+	"rvol/coordinator/state/statetest"
 	agentv1 "rvol/proto/agent/v1"
 	"rvol/proto/identity"
 )
@@ -35,7 +36,6 @@ type world struct {
 	client agentv1.AgentsClient
 
 	mu      sync.Mutex
-	index   uint64
 	refuses error // of every proposal
 	now     door.Leadership
 	changed chan struct{}
@@ -136,40 +136,17 @@ func (w *world) Propose(_ context.Context, t state.Txn) (uint64, error) {
 	if w.refuses != nil {
 		return 0, w.refuses
 	}
-	b, err := state.EncodeTxn(t)
-	if err != nil {
-		return 0, err
-	}
-	e, err := state.EncodeEntry(time.Now(), b)
-	if err != nil {
-		return 0, err
-	}
-	w.index++
-	res, err := w.store.Apply(w.index, e)
-	if err != nil {
-		return 0, err
-	}
-	return res[0].Revision, res[0].Err()
+	return statetest.Apply(w.store, time.Now(), t)
 }
 
 func (w *world) put(objects ...model.Object) {
 	w.t.Helper()
-	b := state.NewTxn("test", "given")
-	for _, o := range objects {
-		b.PutAnyway(o)
-	}
-	w.propose(b)
+	statetest.Put(w.t, w, objects...)
 }
 
 func (w *world) propose(b *state.Build) {
 	w.t.Helper()
-	txn, err := b.Txn()
-	if err == nil {
-		_, err = w.Propose(w.t.Context(), txn)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	statetest.Propose(w.t, w, b)
 }
 
 // node is one that has joined, and not been heard of.
