@@ -31,13 +31,7 @@ func (n *node) loseAndRegainPower() {
 // life is all of a volume's life, with an agent that may crash on the way.
 func (p *pair) life() {
 	p.Helper()
-	for _, n := range p.nodes {
-		n.start()
-	}
-	p.preconfigure()
-	p.connect()
-	p.bootstrap()
-	p.formed()
+	p.form()
 	p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Primary = true })
 	p.until("Primary", func(n *node) bool { return n.Name == "b" || n.role() == drbd.Primary })
 	p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Primary = false })

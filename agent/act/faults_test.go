@@ -27,13 +27,7 @@ func world(t *testing.T, v drbd.Version, test func(t *testing.T, p *pair)) {
 // inUse is a formed volume, Primary on the first node.
 func (p *pair) inUse() {
 	p.Helper()
-	for _, n := range p.nodes {
-		n.start()
-	}
-	p.preconfigure()
-	p.connect()
-	p.bootstrap()
-	p.formed()
+	p.form()
 	p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Primary = true })
 	wait(p.T, "Primary", func() bool { return p.nodes[0].role() == drbd.Primary })
 }

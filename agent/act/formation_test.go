@@ -324,6 +324,18 @@ func (p *pair) bootstrap() {
 
 func (p *pair) results() []decide.Result { return p.nodes[0].journal.Results() }
 
+// form starts the agents and gives life to the volume.
+func (p *pair) form() {
+	p.Helper()
+	for _, n := range p.nodes {
+		n.start()
+	}
+	p.preconfigure()
+	p.connect()
+	p.bootstrap()
+	p.formed()
+}
+
 func (p *pair) formed() {
 	p.Helper()
 	for _, n := range p.nodes {
@@ -415,13 +427,7 @@ func TestAVolumeIsFormedUsedAndRemoved(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := newPair(t, v, thin)
 					defer p.end()
-					for _, n := range p.nodes {
-						n.start()
-					}
-					p.preconfigure()
-					p.connect()
-					p.bootstrap()
-					p.formed()
+					p.form()
 					p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Primary = true })
 					wait(t, "Primary", func() bool { return p.nodes[0].role() == drbd.Primary })
 					p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Primary = false })

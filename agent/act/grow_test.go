@@ -161,13 +161,7 @@ func TestAGrowthThatLVMRefusesIsSaidAndLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, drbdtest.V9, false)
 		defer p.end()
-		for _, n := range p.nodes {
-			n.start()
-		}
-		p.preconfigure()
-		p.connect()
-		p.bootstrap()
-		p.formed()
+		p.form()
 		for _, n := range p.nodes {
 			n.give(func(d *decide.Desired) { d.Resources[0].Devices[0].Backing.Size = 1 << 40 })
 		}

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 
 	"rvol/agent"
@@ -35,12 +34,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
-	level := slog.LevelInfo
-	if o.Debug {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	c, err := agent.OnThisMachine(ctx, o, version.String(), log)
+	c, err := agent.OnThisMachine(ctx, o, version.String(), program.Log(o.Debug))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 
 	"rvol/cmd/internal/program"
@@ -16,11 +15,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
-	level := slog.LevelInfo
-	if o.Debug {
-		level = slog.LevelDebug
-	}
-	c, err := coordinator.OnThisMachine(ctx, o, version.String(), slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	c, err := coordinator.OnThisMachine(ctx, o, version.String(), program.Log(o.Debug))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -61,6 +62,15 @@ func (p Program) do(ctx context.Context, args []string) error {
 		return Misuse{fmt.Errorf("unknown verb %q: %s help", args[0], p.Name)}
 	}
 	return nil
+}
+
+// Log is the log of a service: on standard error, which the journal reads.
+func Log(debug bool) *slog.Logger {
+	level := slog.LevelInfo
+	if debug {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // Misuse is an error in how the program was called.
