@@ -59,11 +59,18 @@ func (t *Table) Resyncing() bool {
 }
 
 // Measure takes from a look at a resource what no event tells while it changes:
-// how much is out of sync during a resync. It reports whether that is news.
+// how much is out of sync during a resync, and how large a device has become. It
+// reports whether that is news.
 func (t *Table) Measure(look Resource) (news bool) {
 	r := t.resources[look.Name]
 	if r == nil {
 		return false
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if now, ok := look.Device(d.Volume); ok && now.Size != d.Size {
+			d.Size, news = now.Size, true
+		}
 	}
 	for i := range r.Peers {
 		seen, ok := look.Peer(r.Peers[i].NodeID)

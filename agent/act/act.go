@@ -199,6 +199,9 @@ func (e *Engine) work(ctx context.Context, name string) error {
 	changed := !samePlan(k.plan, plan) || !sameRefusal(k.failed, failed) || k.doing != ""
 	k.plan, k.failed, k.doing, k.running = plan, failed, "", false
 	k.settle(failed != nil || refused(plan), again)
+	if !k.dirty && e.growing(name) {
+		k.dirty, k.after = true, time.Now().Add(growingPeriod)
+	}
 	e.mu.Unlock()
 	if ctx.Err() == nil {
 		e.wake()
@@ -239,6 +242,7 @@ func refused(p decide.Plan) bool {
 // round looks, decides, and carries out the steps. again: there may be more
 // to do at once.
 func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, again bool, failed *decide.Refusal, crash error) {
+	e.lookAtGrowth(ctx, name)
 	in := e.input(name)
 	plan = decide.Next(in, name)
 	if len(plan.Steps) == 0 && len(decide.Looks(in, name)) == 0 && !e.releasing(in, name) {

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"rvol/agent/decide"
 	"rvol/agent/storage"
@@ -68,6 +69,41 @@ func (e *Engine) beginGrowth(s decide.GrowLV) (decide.BackingFact, error) {
 		fact.MetaAt = s.LV.Size
 	}
 	return fact, e.Journal.Backing(b.Reservation, fact)
+}
+
+// growingPeriod is how often a resource is looked at whose volumes have grown and whose
+// devices have not: the kernel tells nobody when they do.
+const growingPeriod = 2 * time.Second
+
+// growing says that a resource's devices are about to follow its volumes. The engine is locked.
+func (e *Engine) growing(name string) bool {
+	r, ok := e.order.Resource(name)
+	if !ok {
+		return false
+	}
+	facts := e.Journal.Facts().Backings
+	for _, d := range r.Devices {
+		if d.Backing == nil {
+			continue
+		}
+		if f := facts[d.Backing.Reservation]; f.Growing == 0 && f.MetaAt != 0 && d.Backing.Size > f.MetaAt {
+			return true
+		}
+	}
+	return false
+}
+
+// lookAtGrowth asks the kernel how large the devices of a growing resource are.
+func (e *Engine) lookAtGrowth(ctx context.Context, name string) {
+	e.mu.Lock()
+	growing := e.growing(name)
+	e.mu.Unlock()
+	if !growing {
+		return
+	}
+	if _, _, err := e.DRBD.Fresh(ctx, name); err != nil {
+		e.Log.DebugContext(ctx, "size not known", "resource", name, "err", err)
+	}
 }
 
 // notGrown forgets that a growth was begun that LVM has refused.

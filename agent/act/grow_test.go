@@ -56,14 +56,6 @@ func (n *node) litter() {
 	}
 }
 
-func (n *node) usable() int64 {
-	r, err := drbd.New(n.DRBD.Run, n.DRBD.Version()).Status(n.t.Context(), resource)
-	if err != nil || len(r.Devices) == 0 {
-		return 0
-	}
-	return r.Devices[0].Size
-}
-
 // resize is the coordinator's part of a resize.
 func (p *pair) resize() {
 	p.Helper()
@@ -73,7 +65,7 @@ func (p *pair) resize() {
 	p.until("LVs have grown", func(n *node) bool { return n.state().Backing[0].LVSize == grownSize })
 	p.until("UpToDate", func(n *node) bool { return n.disk() == drbd.UpToDate && n.connected() })
 	p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Devices[0].ResizeTo = larger })
-	p.until("DRBD has grown", func(n *node) bool { return n.usable() >= larger })
+	p.until("DRBD has grown", func(n *node) bool { return n.state().Backing[0].Usable >= larger })
 	for _, n := range p.nodes {
 		n.give(func(d *decide.Desired) {
 			d.Resources[0].Devices[0].ResizeTo, d.Resources[0].Devices[0].Size = 0, larger

@@ -231,6 +231,12 @@ func (d *DRBD) Fresh(ctx context.Context, resource string) (drbd.Resource, bool,
 	case err != nil:
 		return drbd.Resource{}, false, err
 	}
+	d.mu.Lock()
+	news := d.live != nil && d.live.Measure(r)
+	d.mu.Unlock()
+	if news {
+		d.changed(resource)
+	}
 	return r, true, nil
 }
 

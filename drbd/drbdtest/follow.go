@@ -123,7 +123,7 @@ func (n *Node) publish(name string) {
 			continue
 		}
 		state, counts := changes(old.state, o.state), changes(old.counts, o.counts)
-		if len(state) > 0 || len(counts) > 0 {
+		if len(state) > 0 || len(counts) > 0 && o.kind != drbd.DeviceEvent { // of a device's size nobody is told
 			n.tellAll(drbd.Change, o.kind, " "+o.key+state.String()+o.counts.String())
 		}
 	}
