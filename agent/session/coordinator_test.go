@@ -32,7 +32,7 @@ type coordinator struct {
 	silent    bool // it takes the hello and says nothing
 	sessions  int
 	heard     []*agentv1.FromAgent
-	send      chan *agentv1.ToAgent
+	send      chan *agentv1.ToAgent // nil: the session breaks
 	ackResult bool
 }
 
@@ -86,6 +86,9 @@ func (c *coordinator) Session(s grpc.BidiStreamingServer[agentv1.FromAgent, agen
 				}
 			}
 		case m := <-c.send:
+			if m == nil {
+				return errDown
+			}
 			if err := s.Send(m); err != nil {
 				return err
 			}

@@ -42,6 +42,8 @@ type Session struct {
 
 	mu     sync.Mutex
 	leader string   // where to try first
+	silent string   // who broke off or did not answer last: where to try last
+	hosted bool     // a leader took us in since Run asked
 	known  []string // told by coordinators
 	state  string
 }
@@ -83,13 +85,12 @@ const (
 func (s *Session) Run(ctx context.Context) error {
 	pause := pauseMin
 	for {
-		began := time.Now()
 		err := s.round(ctx)
 		if fatal, ok := errors.AsType[*FatalError](err); ok {
 			return fatal.Err
 		}
-		if time.Since(began) > pauseMax {
-			pause = pauseMin // it was connected
+		if s.wasWelcome() {
+			pause = pauseMin // there are leaders: the next one comes soon
 		}
 		s.setState("no coordinator: %v", err)
 		wait := pause/2 + rand.N(pause)
@@ -128,7 +129,7 @@ func (s *Session) round(ctx context.Context) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
 		if _, elsewhere := errors.AsType[*notLeader](err); !elsewhere {
-			s.lead("") // whoever led does not answer
+			s.lost(addr)
 		}
 	}
 	if len(errs) == 0 {
@@ -141,18 +142,37 @@ func (s *Session) round(ctx context.Context) error {
 func (s *Session) next(tried map[string]bool) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, addr := range slices.Concat([]string{s.leader}, s.Coordinators(), s.known) {
-		if addr != "" && !tried[addr] {
-			return addr
-		}
+	all := slices.Concat([]string{s.leader}, s.Coordinators(), s.known)
+	i := slices.IndexFunc(all, func(addr string) bool { return addr != "" && addr != s.silent && !tried[addr] })
+	switch {
+	case i >= 0:
+		return all[i]
+	case slices.Contains(all, s.silent) && !tried[s.silent]:
+		return s.silent
 	}
 	return ""
+}
+
+// lost notes that a coordinator, which may have led, does not answer.
+func (s *Session) lost(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leader, s.silent = "", addr
 }
 
 func (s *Session) lead(addr string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leader = addr
+	s.leader, s.silent, s.hosted = addr, "", true
+}
+
+// wasWelcome says whether a leader took us in since it was last asked.
+func (s *Session) wasWelcome() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.hosted
+	s.hosted = false
+	return was
 }
 
 // notLeader is a coordinator that names another, or nobody.

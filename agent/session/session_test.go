@@ -186,3 +186,40 @@ func TestWithoutALeaderTheCoordinatorsAreAskedLessAndLess(t *testing.T) {
 		}
 	})
 }
+
+func TestALeaderThatWentSilentIsTriedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		was, is := newCoordinator("was", "was"), newCoordinator("is", "")
+		start(t, []string{"was", "is"}, was, is)
+		time.Sleep(time.Second)
+		was.mu.Lock()
+		was.silent = true
+		was.mu.Unlock()
+		was.send <- nil // its session breaks
+		time.Sleep(50 * time.Millisecond)
+		is.mu.Lock()
+		is.leader = "is"
+		is.mu.Unlock()
+		time.Sleep(time.Second)
+		if r := is.reports(); len(r) != 1 || !r[0].Full {
+			t.Fatalf("the new leader was told %v", r)
+		}
+	})
+}
+
+func TestAfterASessionTheNextLeaderIsLookedForAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCoordinator("a", "a")
+		start(t, []string{"a"}, c)
+		for range 10 { // leaders come and go
+			time.Sleep(time.Second)
+			c.send <- nil
+		}
+		time.Sleep(time.Second)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.sessions != 11 {
+			t.Errorf("%d sessions in 11 seconds, each lost after one", c.sessions)
+		}
+	})
+}
