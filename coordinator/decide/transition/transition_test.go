@@ -173,7 +173,8 @@ func TestResizesThatAreRefused(t *testing.T) {
 		{"going", func(in *transition.Input) { in.Volume.DeletingSince = in.Now }, []model.VolumeDevice{{Size: 2 * gib}}, model.ErrBusy},
 		{
 			"another change", func(in *transition.Input) { in.Status.Transitions = []model.Transition{{Plan: "x/v1"}} },
-			[]model.VolumeDevice{{Size: 2 * gib}}, model.ErrBusy,
+			[]model.VolumeDevice{{Size: 2 * gib}},
+			model.ErrBusy,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
