@@ -36,7 +36,8 @@ func (labWorld) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	return out, err
 }
 
-func (w labWorld) Disk(t *testing.T) string {
+func (labWorld) Disk(t *testing.T) string {
+	t.Helper()
 	clean := func() {
 		_ = exec.CommandContext(context.Background(), "vgremove", "--force", "--force", "--yes", suiteVG).Run()
 		if out, err := exec.CommandContext(context.Background(), "wipefs", "--all", *labDisk).CombinedOutput(); err != nil {

@@ -73,7 +73,8 @@ func TestTheTopLevelIsFixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") && !want[e.Name()] {
+		built := strings.HasSuffix(e.Name(), ".test") // and ignored by git
+		if !strings.HasPrefix(e.Name(), ".") && !want[e.Name()] && !built {
 			t.Errorf("%s does not belong at the top level", e.Name())
 		}
 	}

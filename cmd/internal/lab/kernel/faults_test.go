@@ -102,7 +102,7 @@ func portReached(t *testing.T, w lab.World) {
 	if err := w.Disturb(t.Context(), lab.Fault{A: "n3", Cut: true}); err != nil {
 		t.Fatal(err)
 	}
-	defer w.Heal(t.Context()) // the next test would notice
+	defer func() { _ = w.Heal(t.Context()) }() // the next test would notice
 	sh(t, w, "n3", `printf '[Socket]\nListenStream=7000\nAccept=yes\n' >/run/systemd/system/cat.socket
 		printf '[Service]\nExecStart=cat\nStandardInput=socket\n' >/run/systemd/system/cat@.service
 		systemctl daemon-reload; systemctl start cat.socket`)

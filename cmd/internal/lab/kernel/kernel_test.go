@@ -43,7 +43,7 @@ func withSelf(m *testing.M) int {
 // up boots nodes for a test. A lab that does not start is a failed test.
 func up(t *testing.T, c lab.Config) *kernel.World {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "rl") // t.TempDir is too long for a unix socket
+	dir, err := os.MkdirTemp("/tmp", "rl") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
 		t.Fatal(err)
 	}
