@@ -32,6 +32,7 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	f.Text(&o.Socket, "socket", defaultSocket, "this machine's own socket, for admin-cert; - is none")
 	f.Duration(&o.Heartbeat, "heartbeat", 5*time.Second, "how often agents are to be heard")
 	f.Duration(&o.NotReadyAfter, "not-ready-after", 15*time.Second, "silence after which a node is NotReady")
+	f.Duration(&o.Election, "election", time.Second, "silence of the leader after which the others elect another")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
 	err := f.Parse(args)

@@ -55,7 +55,7 @@ func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Debug: true}
+	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Election: time.Second, Debug: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -78,7 +78,7 @@ func (s *Story) failOver(ctx context.Context) error {
 		return err
 	}
 	err := s.Narrator.Timed(s.first+" is NotReady", func() error {
-		return s.await(ctx, time.Minute, func() (string, error) { return s.stillReady(ctx) })
+		return s.await(ctx, time.Minute, func() (string, error) { return s.unsettled(ctx) })
 	})
 	if err != nil {
 		return err
@@ -121,12 +121,20 @@ func (s *Story) headless(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (s *Story) stillReady(ctx context.Context) (string, error) {
-	n, err := s.Node(ctx, s.first)
-	if err == nil && n.Ready {
-		return s.first + " counts as Ready until its heartbeats have been missing long enough", nil
+// unsettled says what the new leader does not know yet: that the dead node is dead, and that the others are not.
+func (s *Story) unsettled(ctx context.Context) (string, error) {
+	for _, name := range s.Nodes {
+		n, err := s.Node(ctx, name)
+		switch {
+		case err != nil:
+			return "", err
+		case n.Ready && name == s.first:
+			return name + " counts as Ready until its heartbeats have been missing long enough", nil
+		case !n.Ready && name != s.first:
+			return name + " has not found the new leader yet", nil
+		}
 	}
-	return "", err
+	return "", nil
 }
 
 func (s *Story) takeOver(ctx context.Context) error {
@@ -189,6 +197,9 @@ func (s *Story) remove(ctx context.Context) error {
 		return s.all(ctx, fmt.Sprintf("volume detach %s %s --wait", volume, s.second), fmt.Sprintf("volume delete %s --yes --wait", volume))
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.all(ctx, "lvg list"); err != nil {
 		return err
 	}
 	var found []error

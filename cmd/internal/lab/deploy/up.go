@@ -2,9 +2,11 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"rvol/cmd/internal/lab"
@@ -21,22 +23,51 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.first(ctx); err != nil {
 		return fmt.Errorf("make the first coordinator: %w", err)
 	}
-	members := c.coordinators()
-	for _, n := range members[1:] {
-		if err := c.joinCoordinator(ctx, n); err != nil {
+	tokens, err := c.tokens(ctx)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	var members, nodes error
+	all.Go(func() { members = c.joinCoordinators(ctx, tokens) })
+	all.Go(func() { nodes = c.joinNodes(ctx, tokens) })
+	all.Wait()
+	return errors.Join(members, nodes)
+}
+
+// tokens makes a token for each machine that is to join, by its kind and name.
+func (c *Cluster) tokens(ctx context.Context) (map[string]string, error) {
+	tokens := map[string]string{}
+	add := func(kind string, names []string) error {
+		for _, n := range names {
+			token, err := c.token(ctx, kind, n)
+			if err != nil {
+				return err
+			}
+			tokens[kind+" "+n] = token
+		}
+		return nil
+	}
+	err := add("coordinator", c.coordinators()[1:])
+	if err == nil {
+		err = add("node", c.Nodes)
+	}
+	return tokens, err
+}
+
+// joinCoordinators lets them join one after the other, as Raft takes them.
+func (c *Cluster) joinCoordinators(ctx context.Context, tokens map[string]string) error {
+	for _, n := range c.coordinators()[1:] {
+		if err := c.joinCoordinator(ctx, n, tokens["coordinator "+n]); err != nil {
 			return fmt.Errorf("make %s a coordinator: %w", n, err)
 		}
 	}
-	tokens := map[string]string{}
-	for _, n := range c.Nodes {
-		token, err := c.token(ctx, "node", n)
-		if err != nil {
-			return err
-		}
-		tokens[n] = token
-	}
+	return nil
+}
+
+func (c *Cluster) joinNodes(ctx context.Context, tokens map[string]string) error {
 	return c.each(c.Nodes, func(n string) error {
-		if err := c.joinNode(ctx, n, tokens[n]); err != nil {
+		if err := c.joinNode(ctx, n, tokens["node "+n]); err != nil {
 			return fmt.Errorf("make %s a node: %w", n, err)
 		}
 		return nil
@@ -114,11 +145,7 @@ func (c *Cluster) configure(ctx context.Context, text []byte) error {
 	return config.Save(c.Client.Config)
 }
 
-func (c *Cluster) joinCoordinator(ctx context.Context, node string) error {
-	token, err := c.token(ctx, "coordinator", node)
-	if err != nil {
-		return err
-	}
+func (c *Cluster) joinCoordinator(ctx context.Context, node, token string) error {
 	join := fmt.Sprintf("rvol-coordinator join --name %s --api %s --raft %s --coordinator %s --token ", node, api(node), raft(node), api(c.Nodes[0]))
 	c.Tell.Command(node, join+"TOKEN")
 	if _, err := c.On(ctx, node, join+token); err != nil {
