@@ -49,8 +49,11 @@ func (p *planner) newUUID(op Operation, r Resource, want string) (step Step, wai
 	if why := p.peersReady(op, todo); why != "" {
 		return nil, why
 	}
-	s := NewCurrentUUID{Target: r.target(len(r.Peers) == 0), Operation: op.ID, Sync: drbd.FullInitialSync}
-	if op.NewUUID.ClearBitmap {
+	alone := len(r.Peers) == 0
+	s := NewCurrentUUID{Target: r.target(alone), Operation: op.ID, Sync: drbd.FullInitialSync}
+	// Without a peer, DRBD 8.4 takes new-current-uuid --clear-bitmap and leaves the disk
+	// Inconsistent; there is nobody to sync either.
+	if op.NewUUID.ClearBitmap && !(alone && p.in.Observed.DRBD.Is84()) {
 		s.Sync = drbd.SkipInitialSync
 	}
 	for _, d := range todo {

@@ -62,6 +62,16 @@ func TestFirstDataGeneration(t *testing.T) {
 		}), run},
 		{"on hold", empty(v9).granted().with(func(w *world) { w.Desired.Hold = true }), ""},
 	})
+	for version, want := range map[drbd.Version]drbd.InitialSync{v9: drbd.SkipInitialSync, v84: drbd.FullInitialSync} {
+		alone := empty(version).granted().with(func(w *world) {
+			w.Desired.Operations[0].NewUUID.Peers, w.r().Peers, w.kernel().Peers = nil, nil, nil
+			w.settle()
+		})
+		plan := decide.Next(alone.Input, res)
+		if s, ok := plan.Steps[0].(decide.NewCurrentUUID); !ok || s.Sync != want {
+			t.Errorf("the only replica, on DRBD %s: %v, want sync %v", version, plan.Steps, want)
+		}
+	}
 	for name, w := range map[string]*world{
 		"the device holds data and nothing was begun": empty(v9).granted().with(born),
 		"the grant is for another volume":             empty(v9).granted().with(func(w *world) { w.Desired.Operations[0].NewUUID.LVUUIDs[0] = "other" }),
