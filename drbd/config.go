@@ -66,6 +66,7 @@ type Options struct {
 	OnNoQuorum              string // SuspendIO (also when empty) or IOError; left out on DRBD 8.4
 	AutoPromote             bool   // left out on DRBD 8.4
 	AllowTwoPrimaries       bool
+	FencePeer               string // of DRBD 8.4: the command that answers when the peer is lost; until then, I/O is frozen; "": none
 	HMACAlg                 string // authenticates the peers: "sha256"; frozen at creation
 	VerifyAlg               string // compares blocks: "crc32c"; frozen at creation
 	DiscardGranularity      int64  // bytes; of thin disks, so that a full resync keeps them thin; 0: left out
@@ -87,6 +88,7 @@ type Tuning struct {
 var (
 	hostRE   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$`)
 	algRE    = regexp.MustCompile(`^[a-z0-9()_-]{1,63}$`)
+	fenceRE  = regexp.MustCompile(`^/[A-Za-z0-9/_. -]{1,255}$`)
 	secretOK = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{1,63}$`)
 )
 
@@ -188,6 +190,8 @@ func (o Options) validate() error {
 		return invalid("cram-hmac-alg", o.HMACAlg, "want an algorithm")
 	case !algRE.MatchString(o.VerifyAlg):
 		return invalid("verify-alg", o.VerifyAlg, "want an algorithm")
+	case o.FencePeer != "" && !fenceRE.MatchString(o.FencePeer):
+		return invalid("fence-peer", o.FencePeer, "want a path and arguments")
 	case o.DiscardGranularity < 0 || o.DiscardGranularity > 1<<20:
 		return invalid("rs-discard-granularity", strconv.FormatInt(o.DiscardGranularity, 10), "want 0 to 1 MiB")
 	}

@@ -71,6 +71,7 @@ var rendered = []struct {
 }{
 	{"pair-8.4", drbdtest.V84, pair},
 	{"pair-9", drbdtest.V9, pair},
+	{"fenced-8.4", drbdtest.V84, func() drbd.Config { c := pair(); c.Options.FencePeer = "/usr/bin/rvol-agent fence-peer"; return c }},
 	{"alone-8.4", drbdtest.V84, func() drbd.Config { c := pair(); c.Hosts = c.Hosts[:1]; return c }},
 	{"alone-9", drbdtest.V9, func() drbd.Config { c := pair(); c.Hosts = c.Hosts[:1]; return c }},
 	{"everything-8.4", drbdtest.V84, func() drbd.Config { c := everything(); c.Hosts = c.Hosts[:2]; return c }},
@@ -96,7 +97,7 @@ func TestRender(t *testing.T) {
 func TestRealToolsReadWhatIsRendered(t *testing.T) {
 	for _, c := range rendered {
 		switch c.name {
-		case "everything-9-newest", "diskless-9", "alone-8.4":
+		case "everything-9-newest", "diskless-9", "alone-8.4", "fenced-8.4":
 			continue // needs drbd-utils 9.34; is another host; drbdadm cannot up it
 		}
 		recorded, err := os.ReadFile("testdata/res/" + c.name + ".up.txt")

@@ -35,6 +35,7 @@ var (
 	ErrOtherPrimary     = errors.New("another node is Primary")
 	ErrNoQuorum         = errors.New("no quorum")
 	ErrNoUpToDate       = errors.New("no UpToDate data within reach")
+	ErrNotFenced        = errors.New("the peer is not reached, and not known to be outdated")
 	ErrNotFresh         = errors.New("connected and not just created")
 	ErrResync           = errors.New("not while a resync or verify runs")
 	ErrGarbage          = errors.New("tool printed what cannot be read")
@@ -108,6 +109,7 @@ var numbers = map[int]error{
 	173: ErrAddressInUse,     // ERR_ADDRESS_IN_USE family; 9.3.3/1195
 	-1:  ErrOtherPrimary,     // SS_TWO_PRIMARIES; 8.4.11/054, 9.3.3/280
 	-2:  ErrNoUpToDate,       // SS_NO_UP_TO_DATE_DISK; 8.4.11/146, 9.3.3/241
+	-7:  ErrNotFenced,        // SS_PRIMARY_NOP, with fencing
 	-12: ErrHeldOpen,         // SS_DEVICE_IN_USE; 8.4.11/056, 9.3.3/285
 	-15: ErrNoConnection,     // SS_NEED_CONNECTION; 8.4.11/100
 	-25: ErrNoQuorum,         // SS_NO_QUORUM; 9.3.3/315

@@ -23,7 +23,8 @@ func (c Config) Render(v Version) ([]byte, error) {
 	w.open("resource %q", c.Resource)
 	c.options(&w, v)
 	c.net(&w, v)
-	c.disk(&w)
+	c.disk(&w, v)
+	c.handlers(&w, v)
 	for _, h := range c.Hosts {
 		c.host(&w, v, h)
 	}
@@ -80,10 +81,13 @@ func (c Config) net(w *writer, v Version) {
 
 // disk has the resync options too: DRBD 9 keeps them per peer and takes
 // them from here for all.
-func (c Config) disk(w *writer) {
+func (c Config) disk(w *writer, v Version) {
 	o := c.Options
 	w.open("disk")
 	w.option("on-io-error", "detach")
+	if c.fences(v) {
+		w.option("fencing", "resource-and-stonith")
+	}
 	w.number("rs-discard-granularity", o.DiscardGranularity)
 	if o.Tuning.ResyncRate > 0 {
 		w.option("c-plan-ahead", "0")
@@ -91,6 +95,20 @@ func (c Config) disk(w *writer) {
 	}
 	w.rate("c-max-rate", o.Tuning.MaxResyncRate)
 	w.rate("c-min-rate", o.Tuning.MinResyncRate)
+	w.close()
+}
+
+// fences: DRBD 9 has quorum instead, and nothing to lose is nothing to fence.
+func (c Config) fences(v Version) bool {
+	return v.Is84() && c.Options.FencePeer != "" && len(c.Hosts) > 1
+}
+
+func (c Config) handlers(w *writer, v Version) {
+	if !c.fences(v) {
+		return
+	}
+	w.open("handlers")
+	w.option("fence-peer", strconv.Quote(c.Options.FencePeer))
 	w.close()
 }
 

@@ -125,6 +125,8 @@ var (
 	resOptions84  = []string{"on-no-data-accessible", "cpu-mask"}
 	resOptions9   = []string{"auto-promote", "quorum", "quorum-minimum-redundancy", "on-no-quorum", "on-suspended-primary-outdated"}
 	netOptions84  = []string{"protocol", "timeout", "connect-int", "ping-int", "ping-timeout", "allow-two-primaries", "cram-hmac-alg", "shared-secret", "after-sb-0pri", "after-sb-1pri", "after-sb-2pri", "rr-conflict", "verify-alg", "max-buffers"}
+	diskOptions84 = []string{"fencing"}
+	handlers      = []string{"fence-peer"}
 	netOptions9   = []string{"allow-remote-read", "fencing"}
 	diskOptions   = []string{"on-io-error", "rs-discard-granularity"}
 	resyncOptions = []string{"resync-rate", "c-plan-ahead", "c-max-rate", "c-min-rate", "c-fill-target", "c-delay-target"}
@@ -169,7 +171,14 @@ func (n *Node) readResource(s *section) (*config, error) {
 	if c.net, err = s.optionsOf("net", netOptions); err != nil {
 		return nil, err
 	}
-	disk, err := s.optionsOf("disk", append(slices.Clone(diskOptions), resyncOptions...))
+	if _, err := s.optionsOf("handlers", handlers); err != nil {
+		return nil, err
+	}
+	known := append(slices.Clone(diskOptions), resyncOptions...)
+	if old {
+		known = append(known, diskOptions84...)
+	}
+	disk, err := s.optionsOf("disk", known)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,8 @@ func (c *conn) mutual(o *conn) bool {
 // link joins two ends.
 func (c *conn) link(o *conn) {
 	c.other, o.other = o, c
+	c.established++
+	o.established++
 	c.state, o.state = drbd.Connected, drbd.Connected
 	c.role, o.role = o.res.role, c.res.role
 }
@@ -99,7 +101,7 @@ func (c *conn) unlink() {
 			d.save()
 		}
 		p.repl, p.total, p.suspended = drbd.Off, 0, "no"
-		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated && p.disk != drbd.Diskless || c.res.is84() {
+		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated && p.disk != drbd.Diskless || c.res.is84() && p.disk == drbd.Diskless {
 			p.disk = drbd.DUnknown
 		}
 	}
@@ -115,6 +117,7 @@ func (c *conn) lose(why drbd.ConnState) {
 	c.generation++
 	c.state = why
 	c.unlink()
+	c.freeze()
 	c.afterLoss(primary)
 	c.res.publish()
 	c.connect()
@@ -131,7 +134,7 @@ func (c *conn) afterLoss(peerWasPrimary bool) {
 		}
 		slot := p.slot()
 		if r.is84() && r.role == drbd.Primary && slot != nil && slot.Bitmap == 0 {
-			d.rotate()
+			d.rotateWhenThawed()
 		}
 		if !r.is84() && r.role == drbd.Secondary && peerWasPrimary && r.mayBeOld(d) {
 			d.setState(drbd.Consistent)
@@ -166,11 +169,15 @@ func (r *resource) seesPrimary() bool {
 // on trying.
 func (c *conn) close() {
 	o := c.other
+	if o != nil && c.res.is84() {
+		c.outdatePeer(o)
+	}
 	c.generation++
 	c.state = drbd.Disconnecting
 	c.unlink()
 	c.res.publish()
 	c.state = drbd.StandAlone
+	c.freeze()
 	c.res.recount()
 	if o == nil {
 		return

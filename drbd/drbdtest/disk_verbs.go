@@ -29,7 +29,8 @@ func (n *Node) onDevice(verb string, a arguments) error {
 		return nil
 	case "invalidate":
 		return d.invalidate(a)
-	case "resume-io": // what is frozen here, quorum has frozen
+	case "resume-io": // what quorum has frozen stays so
+		d.res.thaw()
 		return nil
 	case "disk-options":
 		d.opts = a.options
@@ -166,7 +167,7 @@ func (d *device) recover() {
 	}
 	md.Hot = nil
 	md.Primary = d.res.role == drbd.Primary
-	d.setState(md.State)
+	d.setState(d.afterAttach())
 	d.res.recount()
 	for _, c := range d.res.connections() {
 		p := c.devs[d.volume]

@@ -48,6 +48,9 @@ func (f *Fabric) Close() {
 		}
 	}
 	clear(f.timers)
+	for _, n := range f.nodes {
+		n.cut()
+	}
 	f.wake()
 	f.mu.Unlock()
 	f.running.Wait()

@@ -38,6 +38,8 @@ func (c *conn) handshake(o *conn) {
 	for _, p := range c.devices() {
 		p.meet(verdicts[p.volume])
 	}
+	c.resend()
+	o.resend()
 	c.res.recount()
 	o.res.recount()
 }
@@ -69,12 +71,29 @@ func (c *conn) refuse(o *conn, v verdict) {
 	o.unlink()
 	c.other, o.other, c.role, o.role = nil, nil, drbd.RoleUnknown, drbd.RoleUnknown
 	for _, end := range []*conn{c, o} {
+		if end.res.is84() && !end.objects(c, v) {
+			end.connect()
+			continue
+		}
 		if v != splitBrain && v != unrelated && end.net["rr-conflict"] == "retry-connect" {
 			end.state = drbd.Connecting
 			end.retry(end.option("connect-int", 10, secondUnit))
 			continue
 		}
 		end.standAlone()
+	}
+}
+
+// objects says that this end of a connection of DRBD 8.4 refuses a verdict of
+// c's: of a Primary that would be written over and its peer, only the former.
+func (end *conn) objects(c *conn, v verdict) bool {
+	switch v {
+	case target, targetFull:
+		return end == c
+	case source, sourceFull:
+		return end != c
+	default:
+		return true
 	}
 }
 

@@ -74,6 +74,8 @@ func (n *Node) Write(ctx context.Context, minor drbd.Minor, off int64, data []by
 	if off < 0 || off+int64(len(data)) > d.size {
 		return fmt.Errorf("write %d bytes at %d of %d: %w", len(data), off, d.size, ErrIO)
 	}
+	d.writing++
+	defer func() { d.writing-- }()
 	d.writeLocal(off, data)
 	for {
 		wait, late := d.writeRemote(off, data)
@@ -85,6 +87,10 @@ func (n *Node) Write(ctx context.Context, minor drbd.Minor, off int64, data []by
 			d.giveUp(Extent{Off: off, Len: int64(len(data))})
 			return err
 		}
+		if again != d { // it was taken down and up
+			again.writing++
+			d.writing--
+		}
 		d = again
 	}
 }
@@ -92,7 +98,11 @@ func (n *Node) Write(ctx context.Context, minor drbd.Minor, off int64, data []by
 // giveUp is for a write whose caller does not wait any more: it is here, and
 // may not be there.
 func (d *device) giveUp(where Extent) {
-	if d.md != nil && d.res.node.resources[d.res.name] == d.res {
+	switch {
+	case d.md == nil || d.res.node.resources[d.res.name] != d.res:
+	case d.res.frozenIO:
+		d.unsent = append(d.unsent, where)
+	default:
 		markMissing([]*device{d}, where)
 	}
 }

@@ -16,6 +16,8 @@ type resource struct {
 	role  drbd.Role
 	devs  map[int]*device
 	conns map[drbd.NodeID]*conn // DRBD 8.4: one, as 0
+
+	frozenIO bool // by fencing: the peer is lost and not known to be outdated
 }
 
 // device is a volume of a resource.
@@ -33,20 +35,24 @@ type device struct {
 	client  bool
 	quorum  bool
 	openers []opener
+	delayed bool     // a new generation is due when I/O goes on alone
+	writing int      // writes that have not returned
+	unsent  []Extent // written here while I/O was frozen, and given up by the writer
 }
 
 // conn is a connection to one peer.
 type conn struct {
-	res        *resource
-	id         drbd.NodeID
-	name       string
-	net        map[string]string
-	paths      [][2]string // local, peer
-	state      drbd.ConnState
-	role       drbd.Role // of the peer
-	devs       map[int]*peerDev
-	other      *conn // the peer's end, while Connected
-	generation int   // of this attempt or connection; timers of older ones do nothing
+	res         *resource
+	id          drbd.NodeID
+	name        string
+	net         map[string]string
+	paths       [][2]string // local, peer
+	state       drbd.ConnState
+	role        drbd.Role // of the peer
+	devs        map[int]*peerDev
+	other       *conn // the peer's end, while Connected
+	established int   // how often it was made
+	generation  int   // of this attempt or connection; timers of older ones do nothing
 }
 
 // peerDev is a volume as it stands with one peer.
@@ -144,6 +150,9 @@ func (d *device) setState(s drbd.DiskState) {
 	for _, c := range d.res.connections() {
 		if o := c.other; o != nil && o.devs[d.volume] != nil {
 			o.devs[d.volume].disk = s
+			if other := o.devs[d.volume].device(); other != nil && o.res.is84() {
+				other.save()
+			}
 		}
 	}
 }
@@ -152,6 +161,10 @@ func (d *device) setState(s drbd.DiskState) {
 func (d *device) save() {
 	if d.md == nil || d.disk == nil {
 		return
+	}
+	if c := d.res.conns[0]; d.res.is84() && c != nil && c.devs[d.volume] != nil {
+		peer := c.devs[d.volume].disk
+		d.md.PeerOutdated = peer == drbd.Outdated || peer == drbd.Inconsistent
 	}
 	if err := d.md.save(d.disk, d.mdSize); err != nil {
 		d.fail()

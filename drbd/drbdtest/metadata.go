@@ -13,17 +13,18 @@ import (
 // where bitmap and activity log would. Wiping, growing or replacing a disk
 // does to it what it does to the real one.
 type metadata struct {
-	Format  string
-	Slots   int
-	Current drbd.UUID
-	Device  drbd.UUID
-	History []drbd.UUID
-	Size    int64                   // usable bytes last agreed on
-	State   drbd.DiskState          // Inconsistent, Outdated or UpToDate
-	Primary bool                    // Primary now, or when power went
-	Crashed bool                    // was Primary when power went, and has not met its peer since
-	Hot     extents                 // the activity log: where writes may be under way
-	Peers   map[drbd.NodeID]*peerMD // DRBD 8.4 has peer 0
+	Format       string
+	Slots        int
+	Current      drbd.UUID
+	Device       drbd.UUID
+	History      []drbd.UUID
+	Size         int64                   // usable bytes last agreed on
+	State        drbd.DiskState          // Inconsistent, Outdated or UpToDate
+	Primary      bool                    // Primary now, or when power went
+	Crashed      bool                    // was Primary when power went, and has not met its peer since
+	PeerOutdated bool                    // DRBD 8.4: the peer's data is known to be older
+	Hot          extents                 // the activity log: where writes may be under way
+	Peers        map[drbd.NodeID]*peerMD // DRBD 8.4 has peer 0
 }
 
 // peerMD is a bitmap slot.

@@ -16,6 +16,7 @@ type NodeConfig struct {
 	Version  drbd.Version
 	Disks    Disks                             // nil: an empty Memory
 	ReadFile func(path string) ([]byte, error) // the node's files, for drbdadm -c; nil: none
+	Helper   Helper                            // of DRBD 8.4's fencing; nil: none is there
 }
 
 // A Node is one machine's DRBD: kernel state, tools, disks.
@@ -25,6 +26,7 @@ type Node struct {
 	version  drbd.Version
 	disks    Disks
 	readFile func(string) ([]byte, error)
+	helper   Helper
 
 	on        bool
 	boots     int
@@ -35,6 +37,9 @@ type Node struct {
 	followers map[*follower]struct{}
 	faults    []*Fault
 	runs      []string
+	power     context.Context //nolint:containedctx // ends with the node's power, which outlives every call
+	cut       context.CancelFunc
+	helped    []int // what the helper answered
 }
 
 // AddNode adds a node, with power on.
@@ -42,7 +47,7 @@ func (f *Fabric) AddNode(c NodeConfig) *Node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := &Node{
-		fabric: f, name: c.Name, version: c.Version, disks: c.Disks, readFile: c.ReadFile,
+		fabric: f, name: c.Name, version: c.Version, disks: c.Disks, readFile: c.ReadFile, helper: c.Helper,
 		on: true, resources: map[string]*resource{}, lkbd: map[drbd.Minor]int64{},
 		followers: map[*follower]struct{}{}, told: map[string][]object{},
 	}
@@ -52,6 +57,10 @@ func (f *Fabric) AddNode(c NodeConfig) *Node {
 	if n.readFile == nil {
 		n.readFile = func(path string) ([]byte, error) { return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist) }
 	}
+	if n.helper == nil {
+		n.helper = func(context.Context, string) int { return 0 }
+	}
+	n.power, n.cut = context.WithCancel(context.Background())
 	f.nodes[c.Name] = n
 	return n
 }
@@ -73,6 +82,7 @@ func (n *Node) PowerOff() {
 		return
 	}
 	n.on = false
+	n.cut()
 	for _, r := range n.sorted() {
 		for _, d := range r.devices() {
 			d.closeDisk()
@@ -95,6 +105,7 @@ func (n *Node) PowerOn() {
 	if !n.on {
 		n.on = true
 		n.boots++
+		n.power, n.cut = context.WithCancel(context.Background())
 		n.fabric.wake()
 	}
 }

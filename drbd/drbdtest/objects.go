@@ -93,9 +93,11 @@ func (d *device) object() object {
 		}
 	}
 	counts.add("size", d.size/1024)
-	for _, name := range []string{"read", "written", "al-writes", "bm-writes", "upper-pending", "lower-pending"} {
+	for _, name := range []string{"read", "written", "al-writes", "bm-writes"} {
 		counts.add(name, 0)
 	}
+	counts.add("upper-pending", d.writing)
+	counts.add("lower-pending", 0)
 	counts.add("al-suspended", "no")
 	counts.add("blocked", "no")
 	key := fmt.Sprintf("name:%s volume:%d minor:%d", d.res.name, d.volume, d.minor)

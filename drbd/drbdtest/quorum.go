@@ -101,6 +101,9 @@ func (r *resource) recount() {
 
 // frozen says whether I/O waits, in the words of events2.
 func (r *resource) frozen() string {
+	if r.frozenIO {
+		return "fencing"
+	}
 	if r.opts["on-no-quorum"] == drbd.IOError {
 		return "no"
 	}

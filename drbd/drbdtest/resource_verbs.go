@@ -143,6 +143,9 @@ func (r *resource) connect84(a arguments) error {
 	c.paths = [][2]string{{a.word(1), a.word(2)}}
 	for _, p := range c.devs {
 		p.slot()
+		if d := p.device(); d != nil && d.md != nil && d.md.PeerOutdated {
+			p.disk = drbd.Outdated
+		}
 	}
 	r.publish()
 	c.connect()

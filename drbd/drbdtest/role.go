@@ -34,7 +34,7 @@ func (n *Node) setRole(ctx context.Context, verb string, a arguments) error {
 		return unknownResource(a.word(0))
 	}
 	if verb == "secondary" {
-		return r.demote(object)
+		return r.demote(ctx, object)
 	}
 	return r.promote(ctx, object, force(a.options["force"] == "yes"))
 }
@@ -43,6 +43,9 @@ func (n *Node) setRole(ctx context.Context, verb string, a arguments) error {
 // to be.
 func (r *resource) promote(ctx context.Context, object any, f force) error {
 	if err := r.settle(ctx); err != nil || r.role == drbd.Primary {
+		return err
+	}
+	if err := r.fencePeers(ctx, object, f); err != nil {
 		return err
 	}
 	if err := r.promotable(object, f); err != nil {
@@ -194,7 +197,12 @@ func (r *resource) feedPeers() {
 	}
 }
 
-func (r *resource) demote(object any) error {
+func (r *resource) demote(ctx context.Context, object any) error {
+	for r.frozenIO && r.underWay() {
+		if err := r.node.waiting(ctx); err != nil {
+			return err
+		}
+	}
 	if r.role != drbd.Primary {
 		return nil
 	}

@@ -1,9 +1,11 @@
 package drbdtest
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ func Simulated(t *testing.T, v drbd.Version) World {
 	t.Cleanup(w.fabric.Close)
 	for i, name := range []string{"n1", "n2", "n3"} {
 		m := &simMachine{disks: NewMemory(), files: map[string][]byte{}, address: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)})}
-		m.Node = w.fabric.AddNode(NodeConfig{Name: name, Version: v, Disks: m.disks, ReadFile: m.readFile})
+		m.Node = w.fabric.AddNode(NodeConfig{Name: name, Version: v, Disks: m.disks, ReadFile: m.readFile, Helper: m.help})
 		w.machines = append(w.machines, m)
 	}
 	return w
@@ -52,11 +54,14 @@ func (w *simWorld) Eventually(t *testing.T, what string, try func() error) {
 type simMachine struct {
 	*Node
 	disks   *Memory
+	mu      sync.Mutex // of files
 	files   map[string][]byte
 	address netip.Addr
 }
 
 func (m *simMachine) readFile(path string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	text, ok := m.files[path]
 	if !ok {
 		return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist)
@@ -64,9 +69,24 @@ func (m *simMachine) readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
+// help runs the suite's helper: a file that says "exit CODE".
+func (m *simMachine) help(context.Context, string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var code int
+	if n, err := fmt.Sscanf(string(m.files[fenceFile]), "exit %d", &code); n != 1 || err != nil {
+		return 127
+	}
+	return code
+}
+
 func (m *simMachine) Address() netip.Addr { return m.address }
 
-func (m *simMachine) WriteFile(_ *testing.T, path string, text []byte) { m.files[path] = text }
+func (m *simMachine) WriteFile(_ *testing.T, path string, text []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files[path] = text
+}
 
 func (m *simMachine) NewDisk(_ *testing.T, name string, size int64) string {
 	path := "/dev/vg0/" + name

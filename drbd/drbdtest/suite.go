@@ -41,7 +41,7 @@ type behaviour struct {
 }
 
 // behaviours are listed by subject.
-var behaviours = concat(formationBehaviours, roleBehaviours, failureBehaviours, changeBehaviours)
+var behaviours = concat(formationBehaviours, roleBehaviours, failureBehaviours, changeBehaviours, fencingBehaviours)
 
 func concat(lists ...[]behaviour) []behaviour {
 	var all []behaviour
