@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"rvol/agent/act"
 	"rvol/agent/decide"
+	"rvol/agent/fence"
 	"rvol/agent/host"
 	"rvol/agent/observe"
 	"rvol/agent/session"
@@ -51,6 +53,8 @@ type Config struct {
 	Notify Notifier
 	// Tasks run beside the agent, and end it when they fail.
 	Tasks []func(context.Context) error
+	// Fence is given what answers DRBD's handler; nil: it comes by a socket.
+	Fence func(handle func(ctx context.Context, resource string) int)
 	// Hook is called after every step and every write of the journal; an
 	// error ends Run at that point as a crash would. For tests.
 	Hook func(point string) error
@@ -72,6 +76,7 @@ type agent struct {
 	lvm     *observe.LVM
 	drbd    *observe.DRBD
 	engine  *act.Engine
+	arbiter *fence.Arbiter
 	session *session.Session
 	ready   chan struct{} // closed when the first report may be made
 	looked  chan struct{} // closed when everything was observed once
@@ -89,7 +94,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	tasks, ctx := errgroup.WithContext(ctx)
 	for _, task := range append([]func(context.Context) error{
-		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.start, a.status, a.watchdog,
+		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.arbiter.Run, a.answerHandlers, a.start, a.status, a.watchdog,
 		func(ctx context.Context) error { return a.Addresses.Watch(ctx, a.session.Changed) },
 	}, c.Tasks...) {
 		tasks.Go(func() error { return task(ctx) })
@@ -110,13 +115,15 @@ func (a *agent) build() error {
 	tool := lvm.New(run)
 	a.lvm = observe.NewLVM(tool, a.Locks, func() { a.changed() })
 	a.drbd = observe.NewDRBD(run, a.Follow, a.Log, a.changed)
+	a.arbiter = a.newArbiter()
 	a.engine = act.NewEngine(act.Config{
 		Log: a.Log, Root: a.Root, Journal: a.journal, LVM: a.lvm, DRBD: a.drbd, Tool: tool, Locks: a.Locks,
-		Changed: func() { a.session.Changed() }, Hook: a.Hook,
+		Changed: func() { a.session.Changed() }, MayServeAlone: a.mayServeAlone, Hook: a.Hook,
 	})
 	a.session = session.New(session.Config{
 		Log: a.Log, Dial: a.Dial, Coordinators: a.coordinators, Hello: a.hello, Report: a.report, Ready: a.ready,
 		Accept: a.accept, Results: a.journal.Results, Acked: a.journal.Acked,
+		Questions: a.arbiter.Questions, Answered: a.arbiter.Answered,
 	})
 	return nil
 }
@@ -144,6 +151,7 @@ func (a *agent) changed(resources ...string) {
 		a.once.Do(func() { close(a.looked) })
 	}
 	a.engine.Poke(resources...)
+	a.arbiter.Poke()
 	a.session.Changed()
 }
 
@@ -240,6 +248,9 @@ func (a *agent) statusText() string {
 		}
 	}
 	text := fmt.Sprintf("%s; %d replicas", a.session.State(), len(states))
+	if frozen := a.engine.Frozen(); len(frozen) > 0 {
+		text += ", I/O of " + strings.Join(frozen, ", ") + " is frozen"
+	}
 	if failed > 0 {
 		text += fmt.Sprintf(", %d cannot go on (%s)", failed, first)
 	}

@@ -158,7 +158,8 @@ func newLab(t *testing.T, v drbd.Version) *lab {
 	}
 	l := &lab{t: t, fabric: f, machine: m, leader: newLeader(), notes: &notes{}}
 	l.config = agent.Config{
-		Log: slog.New(slog.DiscardHandler), Node: "n1", Version: "test", Root: m.Root, State: agent.StateFolder(m.Root),
+		Fence: func(func(context.Context, string) int) {}, // a socket would keep the bubble's clock from going
+		Log:   slog.New(slog.DiscardHandler), Node: "n1", Version: "test", Root: m.Root, State: agent.StateFolder(m.Root),
 		Machine: host.Machine{HostName: "n1", MachineID: "m", BootID: "b", Kernel: "k"},
 		Run:     m.Run, Follow: m.DRBD.Follow, Find: func(string) error { return nil },
 		Addresses:    agent.FixedAddresses{"default": "10.0.0.1"},

@@ -41,7 +41,7 @@ func (a *agent) conditions(l observe.LVMView, missingAddresses string) []decide.
 	if missingAddresses != "" {
 		list[len(list)-1] = bad("AddressesPresent", "Missing", missingAddresses)
 	}
-	return list
+	return append(list, a.frozenCondition())
 }
 
 func good(kind string) decide.Condition {

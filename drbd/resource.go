@@ -34,6 +34,7 @@ type Device struct {
 	Client     bool   // diskless on purpose
 	Quorum     bool   // always true on DRBD 8.4, which has no quorum
 	Open       Answer // said by drbd-utils 9.34 and later
+	Pending    int64  // reads and writes that have not returned; said by events2
 	Size       int64  // bytes usable; 0 before the first attach or connect
 }
 

@@ -207,6 +207,9 @@ func (d *Device) apply(e Event) error {
 	if err := setSize(e, "size", &d.Size); err != nil {
 		return err
 	}
+	if d.Pending, err = e.number("upper-pending", d.Pending); err != nil {
+		return err
+	}
 	set(e, "disk", &d.Disk)
 	set(e, "open", &d.Open)
 	set(e, "backing_dev", &d.BackingDev)

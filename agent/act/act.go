@@ -26,6 +26,9 @@ type Config struct {
 	Tool    *lvm.Tool
 	Locks   *storage.Locks
 	Changed func() // what States tells has changed
+	// MayServeAlone asks the coordinators whether a resource of DRBD 8.4 may
+	// become Primary without its peer; an error is a no.
+	MayServeAlone func(ctx context.Context, resource string) error
 	// Hook is called after every step; an error ends Run there and then, as
 	// a crash would. Nil: none.
 	Hook func(point string) error
@@ -42,7 +45,10 @@ type Engine struct {
 	facts   struct { // of this process alone
 		confirmed bool
 		applied   map[string]string
+		together  map[string]int64
 	}
+	sole  sync.Mutex           // held while a grant is used, or found to be over
+	tried map[string]time.Time // when a resource was last told to connect
 	keys  map[string]*key
 	links map[string]string // by name below /dev
 }
@@ -63,7 +69,7 @@ type key struct {
 // NewEngine makes an Engine without an order.
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
-	e.facts.applied = map[string]string{}
+	e.facts.applied, e.facts.together, e.tried = map[string]string{}, map[string]int64{}, map[string]time.Time{}
 	return e
 }
 

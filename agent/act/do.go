@@ -44,7 +44,11 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 	case decide.Adjust:
 		return e.adjust(ctx, s)
 	case decide.Primary:
-		return tool.Primary(ctx, e.ref(s.Target))
+		return e.promote(ctx, s)
+	case decide.Connect:
+		return e.connect(ctx, s)
+	case decide.ConfirmTogether:
+		return e.confirmTogether(ctx, s)
 	case decide.Secondary:
 		return tool.Secondary(ctx, e.ref(s.Target))
 	case decide.Down:

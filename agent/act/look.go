@@ -35,6 +35,7 @@ func (e *Engine) input(name string) decide.Input {
 	in.Desired = e.order
 	in.Facts.Confirmed = e.facts.confirmed
 	in.Facts.Applied = map[string]string{name: e.facts.applied[name]}
+	in.Facts.Together = map[string]int64{name: e.facts.together[name]}
 	in.Observed.Links = maps.Clone(e.links)
 	return in
 }

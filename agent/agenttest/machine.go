@@ -19,6 +19,7 @@ type Config struct {
 	Version drbd.Version
 	Root    string // a folder of its own; what /etc, /dev, /proc and /var are in
 	Seed    uint64 // of LVM's UUIDs
+	Helper  drbdtest.Helper // what DRBD's fencing runs; nil: nothing
 	// Groups are volume groups to begin with: name and size in bytes.
 	Groups map[string]int64
 	// ThinPools makes a thin pool in groups: pool by group.
@@ -37,7 +38,7 @@ type Machine struct {
 func New(f *drbdtest.Fabric, c Config) (*Machine, error) {
 	m := &Machine{Name: c.Name, Root: c.Root, LVM: lvmtest.New(c.Seed)}
 	m.DRBD = f.AddNode(drbdtest.NodeConfig{
-		Name: c.Name, Version: c.Version, ReadFile: os.ReadFile, Disks: disks{m.LVM},
+		Name: c.Name, Version: c.Version, ReadFile: os.ReadFile, Disks: disks{m.LVM}, Helper: c.Helper,
 	})
 	for name, size := range c.Groups {
 		if err := m.addGroup(name, size, c.ThinPools[name]); err != nil {

@@ -135,6 +135,10 @@ func kindOf(t ReplicaType) drbd.Kind {
 	return drbd.Diskful
 }
 
+// fenceHandler is what DRBD 8.4 runs, on a frozen Primary or before a
+// promotion, when the peer is lost.
+const fenceHandler = "/usr/bin/rvol-agent fence-peer"
+
 // thinGranularity keeps thin disks thin through a full resync.
 const thinGranularity = 64 << 10
 
@@ -142,6 +146,9 @@ func (r Resource) options() (drbd.Options, error) {
 	o := drbd.Options{
 		Quorum: r.Quorum, QuorumMinimumRedundancy: r.QuorumMinimumRedundancy, OnNoQuorum: r.OnNoQuorum,
 		AllowTwoPrimaries: r.TwoPrimaries, HMACAlg: "sha256", VerifyAlg: "crc32c",
+	}
+	if r.Arbitrated() {
+		o.FencePeer = fenceHandler
 	}
 	if !r.Member {
 		o.Quorum, o.QuorumMinimumRedundancy = drbd.NoVote, 0

@@ -73,8 +73,15 @@ type Resource struct {
 	TwoPrimaries            bool              `json:"two_primaries,omitempty"`
 	OnNoQuorum              string            `json:"on_no_quorum,omitempty"`
 	Options                 map[string]string `json:"options,omitempty"`
-	MaxPeers                int               `json:"max_peers,omitempty"` // bitmap slots
-	DRBD                    string            `json:"drbd,omitempty"`      // "8.4" or "9": what all replicas run
+	MaxPeers                int               `json:"max_peers,omitempty"`  // bitmap slots
+	DRBD                    string            `json:"drbd,omitempty"`       // "8.4" or "9": what all replicas run
+	SoleRound               int64             `json:"sole_round,omitempty"` // counts the times that one copy was let go on alone
+}
+
+// Arbitrated says that the coordinators decide which copy goes on when the
+// other is lost: DRBD 8.4 has no quorum.
+func (r Resource) Arbitrated() bool {
+	return r.DRBD == "8.4" && r.Member && len(r.Peers) == 1
 }
 
 // A Device is one block device of a volume.

@@ -13,6 +13,9 @@ type Facts struct {
 	// Applied is the file that a resource was last adjusted to by this
 	// process, by resource.
 	Applied map[string]string
+	// Together is the newest round after whose order both copies of a
+	// resource were seen together, by resource.
+	Together map[string]int64
 }
 
 // A BackingFact is what this agent has made under one reservation.

@@ -97,6 +97,7 @@ func (p *planner) converge(r Resource, want string, state *ReplicaState) *Refusa
 		return nil
 	}
 	p.link(r)
+	p.arbitrated(r)
 	return p.serve(r, want, state)
 }
 
@@ -119,6 +120,9 @@ func (p *planner) demote(r Resource, state *ReplicaState) (done bool, why *Refus
 		what += " (node is fenced)"
 	}
 	if why := p.heldOpen(what); why != nil {
+		return true, why
+	}
+	if why := p.frozen(what); why != nil {
 		return true, why
 	}
 	p.add(Secondary{r.target(p.owner.Peers == 0)})
@@ -239,7 +243,7 @@ func (p *planner) serve(r Resource, want string, state *ReplicaState) *Refusal {
 		if why := p.mayPromote(r); why != "" {
 			state.Step = why
 		} else {
-			p.add(Primary{r.target(len(r.Peers) == 0)})
+			p.add(Primary{Target: r.target(len(r.Peers) == 0), Ask: r.Arbitrated() && !p.connected()})
 		}
 	}
 	if p.passive {
@@ -273,6 +277,7 @@ func (p *planner) report(r Resource, want string, state *ReplicaState) {
 		fresh = fresh && never
 		state.Backing = append(state.Backing, b)
 	}
+	state.TogetherRound = p.in.Facts.Together[r.Name]
 	state.JustCreated = fresh
 	if !r.Member {
 		state.Preconfigured = runs && attached

@@ -88,8 +88,20 @@ type (
 		Target
 		Allow Allowed
 	}
-	// Primary promotes a resource.
-	Primary struct{ Target }
+	// Primary promotes a resource. Ask: its peer is not there, so the
+	// coordinators have the word.
+	Primary struct {
+		Target
+		Ask bool
+	}
+	// Connect tries to reach the peer again, on DRBD 8.4, which has given up.
+	Connect struct{ Target }
+	// ConfirmTogether looks whether both copies are together, after the order
+	// of a round in which one of them could go on alone.
+	ConfirmTogether struct {
+		Resource string
+		Round    int64
+	}
 	// Secondary demotes a resource.
 	Secondary struct{ Target }
 	// Down takes a resource down.
@@ -126,28 +138,30 @@ type (
 	Finish struct{ Result Result }
 )
 
-func (CreateLV) step()       {}
-func (GrowLV) step()         {}
-func (MoveMetadata) step()   {}
-func (Resize) step()         {}
-func (RememberSize) step()   {}
-func (ActivateLV) step()     {}
-func (MakeMetadata) step()   {}
-func (WriteFile) step()      {}
-func (RemoveFile) step()     {}
-func (Up) step()             {}
-func (Attach) step()         {}
-func (Adjust) step()         {}
-func (Primary) step()        {}
-func (Secondary) step()      {}
-func (Down) step()           {}
-func (WipeMetadata) step()   {}
-func (RemoveLV) step()       {}
-func (Link) step()           {}
-func (Unlink) step()         {}
-func (NewCurrentUUID) step() {}
-func (MakeVG) step()         {}
-func (Finish) step()         {}
+func (CreateLV) step()        {}
+func (GrowLV) step()          {}
+func (MoveMetadata) step()    {}
+func (Resize) step()          {}
+func (RememberSize) step()    {}
+func (ActivateLV) step()      {}
+func (MakeMetadata) step()    {}
+func (WriteFile) step()       {}
+func (RemoveFile) step()      {}
+func (Up) step()              {}
+func (Attach) step()          {}
+func (Adjust) step()          {}
+func (Primary) step()         {}
+func (Connect) step()         {}
+func (ConfirmTogether) step() {}
+func (Secondary) step()       {}
+func (Down) step()            {}
+func (WipeMetadata) step()    {}
+func (RemoveLV) step()        {}
+func (Link) step()            {}
+func (Unlink) step()          {}
+func (NewCurrentUUID) step()  {}
+func (MakeVG) step()          {}
+func (Finish) step()          {}
 
 // String tells people what is being done.
 func (s CreateLV) String() string {
@@ -195,6 +209,14 @@ func (s Adjust) String() string { return "adjust " + s.Resource }
 
 // String tells people what is being done.
 func (s Primary) String() string { return "make " + s.Resource + " Primary" }
+
+// String tells people what is being done.
+func (s Connect) String() string { return "connect " + s.Resource + " again" }
+
+// String tells people what is being done.
+func (s ConfirmTogether) String() string {
+	return fmt.Sprintf("see that both copies of %s are together (round %d)", s.Resource, s.Round)
+}
 
 // String tells people what is being done.
 func (s Secondary) String() string { return "make " + s.Resource + " Secondary" }
@@ -287,7 +309,8 @@ type ReplicaState struct {
 	ErrorClass      string
 	Definite        bool
 	Backing         []BackingState
-	PrimaryAllowed  bool // the node has read its fence, or has none
+	TogetherRound   int64 // newest round after whose order both copies were seen together
+	PrimaryAllowed  bool  // the node has read its fence, or has none
 }
 
 // A BackingState is what one device stands on.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"rvol/agent/decide"
+	"rvol/agent/fence"
 	agentv1 "rvol/proto/agent/v1"
 )
 
@@ -29,6 +30,7 @@ type conversation struct {
 	sequence uint64
 	sent     *agentv1.Report      // newest section of each kind
 	results  map[string]time.Time // when sent
+	asked    map[uint64]time.Time // likewise, of questions
 	full     bool                 // a full report is due
 	ready    <-chan struct{}      // closed when there is something to report; nil then
 	soon     <-chan time.Time     // when the next report goes out; nil: none is due
@@ -36,7 +38,7 @@ type conversation struct {
 
 // converse sends reports, results and heartbeats, and takes orders.
 func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, st stream, beat time.Duration) error {
-	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, full: true}
+	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, asked: map[uint64]time.Time{}, full: true}
 	in := make(chan *agentv1.ToAgent)
 	ended := make(chan struct{})
 	go func() {
@@ -58,6 +60,7 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 			c.ready = nil
 			c.speak()
 		case <-s.changed:
+			err = c.ask(cancel)
 			c.speak()
 		case <-c.soon:
 			c.soon = nil
@@ -84,7 +87,29 @@ func (c *conversation) beat(cancel context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
+	if err := c.ask(cancel); err != nil {
+		return err
+	}
 	return c.sendResults(cancel)
+}
+
+// askAgain is when a question is repeated that nobody answered.
+const askAgain = 2 * time.Second
+
+// ask sends the questions that are open. They wait for no report: I/O is
+// frozen meanwhile.
+func (c *conversation) ask(cancel context.CancelCauseFunc) error {
+	for _, q := range c.Questions() {
+		if at, sent := c.asked[q.Number]; sent && time.Since(at) < askAgain {
+			continue
+		}
+		m := &agentv1.SoleRequest{Volume: q.Volume, ReplicaUid: q.ReplicaUID, Resource: q.Resource, Primary: q.Primary, Number: q.Number}
+		if err := c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_SoleRequest{SoleRequest: m}}); err != nil {
+			return err
+		}
+		c.asked[q.Number] = time.Now()
+	}
+	return nil
 }
 
 // receive hands messages over until the stream breaks.
@@ -114,6 +139,9 @@ func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) error {
 		c.speak()
 	case *agentv1.ToAgent_ResultAck:
 		return c.Acked(m.ResultAck.Id)
+	case *agentv1.ToAgent_SoleAnswer:
+		n := m.SoleAnswer
+		c.Answered(fence.Answer{Number: n.Number, Granted: n.Granted, Holder: n.Holder, Round: n.Round, Reason: n.Reason})
 	case *agentv1.ToAgent_NotLeader:
 		c.learn(m.NotLeader)
 		return &notLeader{m.NotLeader.Leader}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"rvol/agent/decide"
+	"rvol/agent/fence"
 	"rvol/agent/session"
 	agentv1 "rvol/proto/agent/v1"
 )
@@ -142,10 +143,13 @@ type agent struct {
 	report   decide.Report
 	results  []decide.Result
 	accepted []decide.Desired
-	refuse   error
-	ready    chan struct{}
-	known    []string
-	session  *session.Session
+
+	questions []fence.Question
+	answers   []fence.Answer
+	refuse    error
+	ready     chan struct{}
+	known     []string
+	session   *session.Session
 }
 
 func (a *agent) set(change func(*agent)) {
@@ -211,7 +215,9 @@ func (a *agent) run(t *testing.T, coordinators ...*coordinator) {
 			a.report.Accepted = d.Order
 			return nil
 		},
-		Results: func() []decide.Result { a.mu.Lock(); defer a.mu.Unlock(); return slices.Clone(a.results) },
+		Questions: func() []fence.Question { a.mu.Lock(); defer a.mu.Unlock(); return slices.Clone(a.questions) },
+		Answered:  func(n fence.Answer) { a.mu.Lock(); defer a.mu.Unlock(); a.answers = append(a.answers, n) },
+		Results:   func() []decide.Result { a.mu.Lock(); defer a.mu.Unlock(); return slices.Clone(a.results) },
 		Acked: func(id string) error {
 			a.mu.Lock()
 			defer a.mu.Unlock()

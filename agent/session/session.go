@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"rvol/agent/decide"
+	"rvol/agent/fence"
 	agentv1 "rvol/proto/agent/v1"
 )
 
@@ -33,6 +34,10 @@ type Config struct {
 	Accept  func(decide.Desired) error
 	Results func() []decide.Result
 	Acked   func(id string) error
+	// Questions are those that wait for Answered. They are asked again in
+	// every new conversation, and after a while in the same.
+	Questions func() []fence.Question
+	Answered  func(fence.Answer)
 }
 
 // A Session keeps one stream to the leader.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"rvol/coordinator/decide/arbiter"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 	"rvol/drbd"
@@ -61,11 +62,21 @@ func (c Attachment) Decide(w World, key string) (Outcome, error) {
 	}
 	for _, a := range wanting {
 		why := c.obstacle(w, vol, vs, a, granted)
+		alone := false
+		if why == "" {
+			alone, why = c.alone(w, vol, vs, a)
+		}
 		if why == "" {
 			granted++
 			g := model.Clone(a)
 			g.Granted, g.Reason, g.Message = true, "", ""
 			b.Put(g).Expect(vs.Key(), vs.Revision)
+			if alone {
+				next := model.Clone(vs)
+				next.GoesAlone(replicaID(w, a))
+				b.Put(next)
+				vs = next
+			}
 			b.Because(fmt.Sprintf("attach %s on node %s", key, a.Node))
 			continue
 		}
@@ -128,4 +139,39 @@ func (Attachment) obstacle(w World, vol *model.Volume, vs *model.VolumeStatus, a
 		return "another attachment has the slot"
 	}
 	return ""
+}
+
+// alone says that a volume on DRBD 8.4 would be used without its other copy, which then
+// may not take over; why says that this must not be.
+func (Attachment) alone(w World, vol *model.Volume, vs *model.VolumeStatus, a *model.Attachment) (alone bool, why string) {
+	if !arbiter.Applies(vs) {
+		return false, ""
+	}
+	res, known := reported(w, a.Node, vol.Name)
+	switch {
+	case !known:
+		return false, "no report of its copy from node " + a.Node
+	case len(res.Peers) == 1 && res.Peers[0].Connection == drbd.Connected:
+		return false, "" // the kernels see each other, and to it
+	case res.Disk() != drbd.UpToDate && res.Disk() != drbd.Consistent:
+		return false, fmt.Sprintf("the copy on node %s is %s, and the other one is not connected", a.Node, res.Disk())
+	}
+	r, _ := w.State.ReplicaOn(a.Node, vol.Name)
+	granted := model.Clone(a)
+	granted.Granted = true
+	in := arbiter.Input{Volume: vol, Status: vs, Replica: r, Attachments: []*model.Attachment{granted}}
+	for other := range state.Under[*model.Attachment](w.State, vol.Name+"/") {
+		if other.Name != a.Name {
+			in.Attachments = append(in.Attachments, other)
+		}
+	}
+	if cluster, ok := state.Get[*model.Cluster](w.State, model.ClusterName); ok {
+		in.Reconciling = cluster.Reconciling
+	}
+	return vs.Sole == nil, arbiter.Refuse(in)
+}
+
+func replicaID(w World, a *model.Attachment) int {
+	r, _ := w.State.ReplicaOn(a.Node, a.Volume)
+	return r.ID
 }

@@ -302,8 +302,8 @@ func (c Volume) judge(w World, vol *model.Volume, vs *model.VolumeStatus) Outcom
 	next := model.Clone(vs)
 	next.Conditions = next.Conditions.With(c.satisfies(w, vol, vs), w.Now)
 	cause := "volume " + vol.Name + ": conditions"
-	if sole, why := soleOf(w, vol, vs); why != "" {
-		next.Sole, cause = sole, "volume "+vol.Name+": "+why
+	if why := soleOf(w, vol, vs, next); why != "" {
+		cause = "volume " + vol.Name + ": " + why
 	}
 	return c.write(vs, next, cause)
 }

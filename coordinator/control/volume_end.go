@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 
+	"rvol/coordinator/decide/arbiter"
 	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -54,12 +55,13 @@ func (c Volume) end(w World, vol *model.Volume, vs *model.VolumeStatus) Outcome 
 }
 
 // soleOf watches over the two copies of a volume on DRBD 8.4, whose kernel has no
-// quorum: when a Primary is seen to go on without the other copy, that copy may no longer
-// take over, which is committed as sole. It is cleared only when both sides report
-// Connected and UpToDate at the same time. why is empty when nothing is to change.
-func soleOf(w World, vol *model.Volume, vs *model.VolumeStatus) (sole *int, why string) {
-	if vs.DRBD != "8.4" || len(vs.Datamesh.Members) != 2 {
-		return vs.Sole, ""
+// quorum: when a Primary is seen to serve without the other copy, that copy may no longer
+// take over, which is committed as sole. It is cleared only when both sides have looked
+// after the newest grant and found each other Connected, and both UpToDate. It changes
+// next; why is empty when nothing is to change.
+func soleOf(w World, vol *model.Volume, vs, next *model.VolumeStatus) (why string) {
+	if !arbiter.Applies(vs) {
+		return ""
 	}
 	together := 0
 	for _, m := range vs.Datamesh.Members {
@@ -67,15 +69,24 @@ func soleOf(w World, vol *model.Volume, vs *model.VolumeStatus) (sole *int, why 
 		switch {
 		case !ok:
 		case withPeer(res):
-			together++
-		case vs.Sole == nil && res.Role == drbd.Primary && res.Disk() == drbd.UpToDate:
-			return &m.ID, fmt.Sprintf("replica %d on %s goes on alone", m.ID, m.Node)
+			if r, here := w.State.ReplicaOn(m.Node, vol.Name); here && w.Inventory.Node(m.Node).Replicas[r.UID].TogetherRound >= vs.SoleRound {
+				together++
+			}
+		case vs.Sole == nil && serving(res):
+			next.GoesAlone(m.ID)
+			return fmt.Sprintf("replica %d on %s goes on alone", m.ID, m.Node)
 		}
 	}
 	if vs.Sole != nil && together == 2 {
-		return nil, "both copies are Connected and UpToDate again"
+		next.Sole = nil
+		return "both copies are Connected and UpToDate again"
 	}
-	return vs.Sole, ""
+	return ""
+}
+
+// serving says that a Primary acknowledges writes.
+func serving(r inventory.Resource) bool {
+	return r.Role == drbd.Primary && r.Disk() == drbd.UpToDate && (r.Suspended == "" || r.Suspended == "no")
 }
 
 // reported is the volume's resource as its node's kernel has it, where that can be relied on.

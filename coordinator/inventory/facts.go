@@ -183,7 +183,8 @@ type ReplicaState struct {
 	Step            string // what it is doing now
 	Error           string // why it cannot go on
 	ErrorClass      string
-	Definite        bool // waiting will not cure it
+	Definite        bool  // waiting will not cure it
+	TogetherRound   int64 // newest round after whose order both copies were seen together
 	Backing         []Backing
 }
 

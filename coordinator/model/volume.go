@@ -56,9 +56,10 @@ type VolumeStatus struct {
 	DRBD                    string                     `json:"drbd,omitempty"`                     // "8.4" or "9": what all its replicas run
 	NextID                  int                        `json:"next_id"`                            // ids are handed out least recently used
 	Datamesh                Datamesh                   `json:"datamesh"`
-	Sole                    *int                       `json:"sole,omitempty"`     // the one replica that may go on alone; nil: none
-	Formed                  bool                       `json:"formed"`             // once true, never formed again
-	Restarts                int                        `json:"restarts,omitempty"` // of formation, so far
+	Sole                    *int                       `json:"sole,omitempty"`       // the one replica that may go on alone; nil: none
+	SoleRound               int64                      `json:"sole_round,omitempty"` // counts the times that one was let go on alone
+	Formed                  bool                       `json:"formed"`               // once true, never formed again
+	Restarts                int                        `json:"restarts,omitempty"`   // of formation, so far
 	Formation               *Transition                `json:"formation,omitempty"`
 	Transitions             []Transition               `json:"transitions,omitempty"`
 	Pending                 []PendingReplicaTransition `json:"pending_replica_transitions,omitempty"` // sorted by id
@@ -67,6 +68,17 @@ type VolumeStatus struct {
 
 // Key is the volume status's key.
 func (v *VolumeStatus) Key() Key { return Key{KindVolumeStatus, v.Name} }
+
+// GoesAlone lets one replica go on alone, in a round of its own: only what was seen after
+// it can end it.
+func (v *VolumeStatus) GoesAlone(id int) {
+	v.Sole = &id
+	v.SoleRound++
+}
+
+// KeepsTwo says that no copy may ever go on alone: the class guarantees that every
+// acknowledged write is on two.
+func (v *VolumeStatus) KeepsTwo() bool { return v.Configuration != nil && v.Configuration.GMDR > 0 }
 
 // Datamesh is the set of replicas that must know each other, at one revision.
 type Datamesh struct {

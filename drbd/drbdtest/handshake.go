@@ -22,6 +22,10 @@ const (
 // handshake connects two ends, or ends in StandAlone.
 func (c *conn) handshake(o *conn) {
 	c.link(o)
+	if c.res.is84() && c.twoPrimaries(o) {
+		c.refuse(o, splitBrain)
+		return
+	}
 	verdicts := map[int]verdict{}
 	for _, p := range c.devices() {
 		v := p.compare()
@@ -31,7 +35,7 @@ func (c *conn) handshake(o *conn) {
 		}
 		verdicts[p.volume] = v
 	}
-	if c.res.role == drbd.Primary && o.res.role == drbd.Primary && c.net["allow-two-primaries"] != "yes" {
+	if c.twoPrimaries(o) {
 		c.refuse(o, splitBrain)
 		return
 	}
@@ -42,6 +46,11 @@ func (c *conn) handshake(o *conn) {
 	o.resend()
 	c.res.recount()
 	o.res.recount()
+}
+
+// twoPrimaries says that both ends are Primary and must not be.
+func (c *conn) twoPrimaries(o *conn) bool {
+	return c.res.role == drbd.Primary && o.res.role == drbd.Primary && c.net["allow-two-primaries"] != "yes"
 }
 
 // clashes says that a verdict cannot be followed: nobody writes over the data

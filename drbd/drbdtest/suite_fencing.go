@@ -207,13 +207,16 @@ var fencingBehaviours = []behaviour{
 		b.write(4096, 2)
 		s.world.Heal(s.T)
 		a.standsAlone()
+		b.standsAlone()
 		if r := a.status(); !r.Suspended.Any() || r.Role != drbd.Primary {
 			s.Errorf("it is %s, suspended %+v", r.Role, r.Suspended)
 		}
 		a.secondary()
 		s.ok(a.tool.Connect(s.Context(), a.ref, 1))
+		s.ok(b.tool.Connect(s.Context(), b.ref, 0))
 		a.upToDate()
 		b.upToDate()
+		a.serves()
 		b.secondary()
 		a.primary()
 		a.reads(0, 1)

@@ -31,7 +31,8 @@ var floors = []rule{
 	{"rvol/agent/decide", []string{"rvol/drbd", "rvol/lvm"}, "decisions do no I/O"},
 	{"rvol/agent/observe", []string{"rvol/agent/host", "rvol/agent/storage", "rvol/agent/decide", "rvol/drbd", "rvol/lvm"}, "observing acts on nothing"},
 	{"rvol/agent/act", []string{"rvol/agent/observe", "rvol/agent/host", "rvol/agent/storage", "rvol/agent/decide", "rvol/drbd", "rvol/lvm"}, "acting does not know the wire"},
-	{"rvol/agent/session", []string{"rvol/agent/decide", "rvol/agent/act", "rvol/proto", "rvol/drbd", "rvol/lvm"}, "the session alone knows the wire"},
+	{"rvol/agent/fence", []string{"rvol/agent/decide", "rvol/drbd"}, "who asks does not know the wire"},
+	{"rvol/agent/session", []string{"rvol/agent/decide", "rvol/agent/act", "rvol/agent/fence", "rvol/proto", "rvol/drbd", "rvol/lvm"}, "the session alone knows the wire"},
 	{"rvol/agent", []string{"rvol/drbd", "rvol/lvm", "rvol/proto"}, "agent and coordinator meet only in proto"},
 
 	{"rvol/coordinator/model", []string{"rvol/drbd"}, "the words are used by everybody and use nobody"},

@@ -65,6 +65,7 @@ type Resource struct {
 	Options                 map[string]string
 	MaxPeers                int
 	DRBD                    string
+	SoleRound               int64
 }
 
 // Device is one device of a resource.
@@ -149,6 +150,7 @@ func resource(s State, v Volume, reservations map[string]*model.Reservation) Res
 		return r // preconfigured: a stray replica can never serve
 	}
 	r.Member, r.Revision, r.Secret = true, mesh.Revision, v.Secret
+	r.SoleRound = v.Status.SoleRound
 	r.Quorum, r.QuorumMinimumRedundancy = mesh.Quorum, mesh.QuorumMinimumRedundancy
 	for _, m := range mesh.Members {
 		if m.ID != v.Replica.ID {

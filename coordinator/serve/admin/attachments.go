@@ -84,6 +84,8 @@ func readyOf(v state.View, seen inventory.View, a *model.Attachment) model.Condi
 	res, _ := seen.Node(a.Node).Resource(model.ResourceName(a.Volume))
 	vs, _ := state.Get[*model.VolumeStatus](v, a.Volume)
 	switch {
+	case res.Suspended == "fencing":
+		c.Status, c.Reason, c.Message = model.False, "SuspendedFencing", "I/O is frozen: "+frozenWhy
 	case res.Suspended != "" && res.Suspended != "no":
 		c.Status, c.Reason, c.Message = model.False, "Suspended", "I/O is suspended: "+res.Suspended
 	case !quorate(vs, res):
@@ -91,6 +93,9 @@ func readyOf(v state.View, seen inventory.View, a *model.Attachment) model.Condi
 	}
 	return c
 }
+
+// frozenWhy explains a Primary on DRBD 8.4 that waits.
+const frozenWhy = "it lost the other copy, and was not let go on without it: bring the other node back, or see `rvol node show` of this one"
 
 // usersOf lists the attachments of a volume.
 func usersOf(v state.View, volume string) []*model.Attachment {

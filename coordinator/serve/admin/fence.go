@@ -92,7 +92,7 @@ func passOn(v state.View, node string, acceptStale bool, b *state.Build) error {
 			continue
 		}
 		vs = model.Clone(vs)
-		vs.Sole = &other.ID
+		vs.GoesAlone(other.ID)
 		b.Put(vs)
 	}
 	if len(refused) == 0 {
@@ -106,7 +106,7 @@ func passOn(v state.View, node string, acceptStale bool, b *state.Build) error {
 // otherCopy returns the other one of exactly two copies that no quorum decides between.
 func otherCopy(vs *model.VolumeStatus, id int) (model.DatameshMember, bool) {
 	var none model.DatameshMember
-	if vs == nil || !vs.Formed || vs.DRBD != "8.4" {
+	if vs == nil || !vs.Formed || vs.DRBD != "8.4" || vs.KeepsTwo() {
 		return none, false
 	}
 	copies, other := 0, none

@@ -18,6 +18,7 @@ const (
 	stateForming     = "forming"
 	stateUnknown     = "unknown"
 	stateUnavailable = "unavailable"
+	stateSuspended   = "suspended"
 	stateSyncing     = "syncing"
 	stateDegraded    = "degraded"
 	stateReady       = "ready"
@@ -37,6 +38,7 @@ type health struct {
 	syncing   *float64 // percent of the copy that is furthest behind
 	known     int      // copies of which something is known
 	inquorate int      // of those, without quorum
+	frozen    string   // why I/O waits for the other copy, or for leave to go on without it
 }
 
 func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
@@ -63,6 +65,9 @@ func (h *health) count(r replicaView) {
 	}
 	h.known++
 	res, up := r.resource()
+	if up && res.Role == drbd.Primary && res.Suspended == "fencing" {
+		h.frozen = "I/O on " + r.Node + " is frozen: " + frozenWhy
+	}
 	if up && !quorate(h.status, res) {
 		h.inquorate++
 	}
@@ -145,6 +150,8 @@ func (h *health) running() (word, why string) {
 		return stateUnavailable, h.outOfReach()
 	case h.known > 0 && h.known == h.inquorate:
 		return stateUnavailable, fmt.Sprintf("no quorum: %d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
+	case h.frozen != "":
+		return stateSuspended, h.frozen
 	case h.syncing != nil:
 		return stateSyncing, fmt.Sprintf("%d of %d copies are UpToDate, %.1f %% of the next is copied", h.upToDate, h.wanted, *h.syncing)
 	case len(h.unknown) > 0:
@@ -167,7 +174,7 @@ func (h *health) outOfReach() string {
 	}
 	for _, r := range h.replicas {
 		res, up := r.resource()
-		there := up && r.agent.Known() && res.Disk() == drbd.UpToDate
+		there := up && r.agent.Known() && (res.Disk() == drbd.UpToDate || res.Disk() == drbd.Consistent)
 		if r.ID == *h.status.Sole && !there {
 			return fmt.Sprintf("replica %d on %s went on alone and is not there: bring the node back; or, if its last writes may be lost, `rvol node fence %s --accept-stale`", r.ID, r.Node, r.Node)
 		}

@@ -106,6 +106,7 @@ func replicas(s *agentv1.Replicas) map[string]inventory.ReplicaState {
 			Volume: r.GetVolume(), UID: r.GetReplicaUid(), AppliedRevision: r.GetAppliedRevision(),
 			Preconfigured: r.GetPreconfigured(), JustCreated: r.GetJustCreated(), Step: r.GetStep(),
 			Error: r.GetError(), ErrorClass: r.GetErrorClass(), Definite: r.GetDefinite(),
+			TogetherRound: r.GetTogetherRound(),
 		}
 		for _, b := range r.GetBacking() {
 			st.Backing = append(st.Backing, inventory.Backing{

@@ -185,6 +185,9 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 	case *agentv1.FromAgent_Result:
 		n.Inventory.Heard(n.node, n.number, time.Now())
 		return n.result(ctx, m.Result)
+	case *agentv1.FromAgent_SoleRequest:
+		n.Inventory.Heard(n.node, n.number, time.Now())
+		return n.sole(ctx, m.SoleRequest)
 	default:
 		return fmt.Errorf("%w: node %s: a message that has no place in a session", model.ErrInvalid, n.node)
 	}

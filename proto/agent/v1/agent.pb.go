@@ -32,6 +32,7 @@ type FromAgent struct {
 	//	*FromAgent_Report
 	//	*FromAgent_Result
 	//	*FromAgent_Heartbeat
+	//	*FromAgent_SoleRequest
 	Message       isFromAgent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -110,6 +111,15 @@ func (x *FromAgent) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
+func (x *FromAgent) GetSoleRequest() *SoleRequest {
+	if x != nil {
+		if x, ok := x.Message.(*FromAgent_SoleRequest); ok {
+			return x.SoleRequest
+		}
+	}
+	return nil
+}
+
 type isFromAgent_Message interface {
 	isFromAgent_Message()
 }
@@ -130,6 +140,10 @@ type FromAgent_Heartbeat struct {
 	Heartbeat *Heartbeat `protobuf:"bytes,4,opt,name=heartbeat,proto3,oneof"`
 }
 
+type FromAgent_SoleRequest struct {
+	SoleRequest *SoleRequest `protobuf:"bytes,5,opt,name=sole_request,json=soleRequest,proto3,oneof"`
+}
+
 func (*FromAgent_Hello) isFromAgent_Message() {}
 
 func (*FromAgent_Report) isFromAgent_Message() {}
@@ -137,6 +151,8 @@ func (*FromAgent_Report) isFromAgent_Message() {}
 func (*FromAgent_Result) isFromAgent_Message() {}
 
 func (*FromAgent_Heartbeat) isFromAgent_Message() {}
+
+func (*FromAgent_SoleRequest) isFromAgent_Message() {}
 
 type ToAgent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -147,6 +163,7 @@ type ToAgent struct {
 	//	*ToAgent_NotLeader
 	//	*ToAgent_ReportRequest
 	//	*ToAgent_ResultAck
+	//	*ToAgent_SoleAnswer
 	Message       isToAgent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -234,6 +251,15 @@ func (x *ToAgent) GetResultAck() *ResultAck {
 	return nil
 }
 
+func (x *ToAgent) GetSoleAnswer() *SoleAnswer {
+	if x != nil {
+		if x, ok := x.Message.(*ToAgent_SoleAnswer); ok {
+			return x.SoleAnswer
+		}
+	}
+	return nil
+}
+
 type isToAgent_Message interface {
 	isToAgent_Message()
 }
@@ -258,6 +284,10 @@ type ToAgent_ResultAck struct {
 	ResultAck *ResultAck `protobuf:"bytes,5,opt,name=result_ack,json=resultAck,proto3,oneof"`
 }
 
+type ToAgent_SoleAnswer struct {
+	SoleAnswer *SoleAnswer `protobuf:"bytes,6,opt,name=sole_answer,json=soleAnswer,proto3,oneof"`
+}
+
 func (*ToAgent_Welcome) isToAgent_Message() {}
 
 func (*ToAgent_Desired) isToAgent_Message() {}
@@ -267,6 +297,172 @@ func (*ToAgent_NotLeader) isToAgent_Message() {}
 func (*ToAgent_ReportRequest) isToAgent_Message() {}
 
 func (*ToAgent_ResultAck) isToAgent_Message() {}
+
+func (*ToAgent_SoleAnswer) isToAgent_Message() {}
+
+// SoleRequest asks whether a replica may go on without the other copy of its volume, on
+// DRBD 8.4, whose kernel has no quorum: it is Primary and lost its peer, or is to become
+// Primary without it.
+type SoleRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	ReplicaUid    string                 `protobuf:"bytes,2,opt,name=replica_uid,json=replicaUid,proto3" json:"replica_uid,omitempty"`
+	Resource      string                 `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	Primary       bool                   `protobuf:"varint,4,opt,name=primary,proto3" json:"primary,omitempty"` // it is Primary now
+	Number        uint64                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`   // of the question, in this life of the agent
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoleRequest) Reset() {
+	*x = SoleRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoleRequest) ProtoMessage() {}
+
+func (x *SoleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoleRequest.ProtoReflect.Descriptor instead.
+func (*SoleRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SoleRequest) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *SoleRequest) GetReplicaUid() string {
+	if x != nil {
+		return x.ReplicaUid
+	}
+	return ""
+}
+
+func (x *SoleRequest) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *SoleRequest) GetPrimary() bool {
+	if x != nil {
+		return x.Primary
+	}
+	return false
+}
+
+func (x *SoleRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// SoleAnswer is sent after a grant is committed, or when there is none.
+type SoleAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Granted       bool                   `protobuf:"varint,2,opt,name=granted,proto3" json:"granted,omitempty"`
+	Holder        string                 `protobuf:"bytes,3,opt,name=holder,proto3" json:"holder,omitempty"`  // node whose copy goes on alone; empty: none
+	Number        uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"` // of the question
+	Round         int64                  `protobuf:"varint,5,opt,name=round,proto3" json:"round,omitempty"`   // of the grant; it is over when the copies were together after it
+	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`  // why it is not granted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoleAnswer) Reset() {
+	*x = SoleAnswer{}
+	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoleAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoleAnswer) ProtoMessage() {}
+
+func (x *SoleAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoleAnswer.ProtoReflect.Descriptor instead.
+func (*SoleAnswer) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SoleAnswer) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *SoleAnswer) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
+}
+
+func (x *SoleAnswer) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *SoleAnswer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SoleAnswer) GetRound() int64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *SoleAnswer) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
 
 // Order is where in history an order stands. Agents refuse what is older than the newest they accepted.
 type Order struct {
@@ -279,7 +475,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_agent_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +487,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_agent_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +500,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Order) GetIncarnation() uint64 {
@@ -338,7 +534,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_agent_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +546,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_agent_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +559,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Hello) GetNode() string {
@@ -445,7 +641,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +653,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +666,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Capabilities) GetDrbd() string {
@@ -540,7 +736,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +748,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +761,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -599,7 +795,7 @@ type NotLeader struct {
 
 func (x *NotLeader) Reset() {
 	*x = NotLeader{}
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +807,7 @@ func (x *NotLeader) String() string {
 func (*NotLeader) ProtoMessage() {}
 
 func (x *NotLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +820,7 @@ func (x *NotLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeader.ProtoReflect.Descriptor instead.
 func (*NotLeader) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NotLeader) GetLeader() string {
@@ -649,7 +845,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +857,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +870,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 type Heartbeat struct {
@@ -685,7 +881,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +893,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +906,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 type ResultAck struct {
@@ -722,7 +918,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +930,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +943,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ResultAck) GetId() string {
@@ -776,7 +972,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +984,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +997,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Report) GetFull() bool {
@@ -876,7 +1072,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1084,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1097,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Addresses) GetByNetwork() map[string]string {
@@ -920,7 +1116,7 @@ type Conditions struct {
 
 func (x *Conditions) Reset() {
 	*x = Conditions{}
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1128,7 @@ func (x *Conditions) String() string {
 func (*Conditions) ProtoMessage() {}
 
 func (x *Conditions) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1141,7 @@ func (x *Conditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conditions.ProtoReflect.Descriptor instead.
 func (*Conditions) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Conditions) GetConditions() []*Condition {
@@ -967,7 +1163,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1175,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1188,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Condition) GetType() string {
@@ -1033,7 +1229,7 @@ type Storage struct {
 
 func (x *Storage) Reset() {
 	*x = Storage{}
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1241,7 @@ func (x *Storage) String() string {
 func (*Storage) ProtoMessage() {}
 
 func (x *Storage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1254,7 @@ func (x *Storage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Storage.ProtoReflect.Descriptor instead.
 func (*Storage) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Storage) GetVgs() []*VG {
@@ -1092,7 +1288,7 @@ type VG struct {
 
 func (x *VG) Reset() {
 	*x = VG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1300,7 @@ func (x *VG) String() string {
 func (*VG) ProtoMessage() {}
 
 func (x *VG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1313,7 @@ func (x *VG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VG.ProtoReflect.Descriptor instead.
 func (*VG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *VG) GetName() string {
@@ -1198,7 +1394,7 @@ type ThinPool struct {
 
 func (x *ThinPool) Reset() {
 	*x = ThinPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1406,7 @@ func (x *ThinPool) String() string {
 func (*ThinPool) ProtoMessage() {}
 
 func (x *ThinPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1419,7 @@ func (x *ThinPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThinPool.ProtoReflect.Descriptor instead.
 func (*ThinPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ThinPool) GetName() string {
@@ -1291,7 +1487,7 @@ type LV struct {
 
 func (x *LV) Reset() {
 	*x = LV{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1499,7 @@ func (x *LV) String() string {
 func (*LV) ProtoMessage() {}
 
 func (x *LV) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1512,7 @@ func (x *LV) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LV.ProtoReflect.Descriptor instead.
 func (*LV) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LV) GetName() string {
@@ -1385,7 +1581,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1593,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1606,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Resources) GetResources() []*Resource {
@@ -1442,7 +1638,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1650,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1663,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Resource) GetName() string {
@@ -1527,7 +1723,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1735,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1748,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Device) GetNumber() int32 {
@@ -1617,7 +1813,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1825,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1838,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peer) GetName() string {
@@ -1693,7 +1889,7 @@ type PeerDevice struct {
 
 func (x *PeerDevice) Reset() {
 	*x = PeerDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1901,7 @@ func (x *PeerDevice) String() string {
 func (*PeerDevice) ProtoMessage() {}
 
 func (x *PeerDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1914,7 @@ func (x *PeerDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerDevice.ProtoReflect.Descriptor instead.
 func (*PeerDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeerDevice) GetNumber() int32 {
@@ -1766,7 +1962,7 @@ type Replicas struct {
 
 func (x *Replicas) Reset() {
 	*x = Replicas{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1974,7 @@ func (x *Replicas) String() string {
 func (*Replicas) ProtoMessage() {}
 
 func (x *Replicas) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1987,7 @@ func (x *Replicas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicas.ProtoReflect.Descriptor instead.
 func (*Replicas) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Replicas) GetReplicas() []*ReplicaState {
@@ -1822,13 +2018,14 @@ type ReplicaState struct {
 	Definite        bool                   `protobuf:"varint,9,opt,name=definite,proto3" json:"definite,omitempty"`                                      // a refusal that waiting will not cure
 	Backing         []*BackingState        `protobuf:"bytes,10,rep,name=backing,proto3" json:"backing,omitempty"`
 	PrimaryAllowed  bool                   `protobuf:"varint,11,opt,name=primary_allowed,json=primaryAllowed,proto3" json:"primary_allowed,omitempty"` // the agent has read its fence, or has none
+	TogetherRound   int64                  `protobuf:"varint,12,opt,name=together_round,json=togetherRound,proto3" json:"together_round,omitempty"`    // newest round after whose order the kernel said Connected, UpToDate/UpToDate
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +2037,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +2050,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReplicaState) GetVolume() string {
@@ -1933,6 +2130,13 @@ func (x *ReplicaState) GetPrimaryAllowed() bool {
 	return false
 }
 
+func (x *ReplicaState) GetTogetherRound() int64 {
+	if x != nil {
+		return x.TogetherRound
+	}
+	return 0
+}
+
 type BackingState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1946,7 +2150,7 @@ type BackingState struct {
 
 func (x *BackingState) Reset() {
 	*x = BackingState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2162,7 @@ func (x *BackingState) String() string {
 func (*BackingState) ProtoMessage() {}
 
 func (x *BackingState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2175,7 @@ func (x *BackingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackingState.ProtoReflect.Descriptor instead.
 func (*BackingState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BackingState) GetNumber() int32 {
@@ -2027,7 +2231,7 @@ type Desired struct {
 
 func (x *Desired) Reset() {
 	*x = Desired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2243,7 @@ func (x *Desired) String() string {
 func (*Desired) ProtoMessage() {}
 
 func (x *Desired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2256,7 @@ func (x *Desired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Desired.ProtoReflect.Descriptor instead.
 func (*Desired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Desired) GetOrder() *Order {
@@ -2129,7 +2333,7 @@ type OfferedPool struct {
 
 func (x *OfferedPool) Reset() {
 	*x = OfferedPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2345,7 @@ func (x *OfferedPool) String() string {
 func (*OfferedPool) ProtoMessage() {}
 
 func (x *OfferedPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2358,7 @@ func (x *OfferedPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferedPool.ProtoReflect.Descriptor instead.
 func (*OfferedPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OfferedPool) GetVg() string {
@@ -2204,13 +2408,14 @@ type DesiredResource struct {
 	Options                 map[string]string      `protobuf:"bytes,22,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // tuning options by their DRBD names
 	MaxPeers                int32                  `protobuf:"varint,23,opt,name=max_peers,json=maxPeers,proto3" json:"max_peers,omitempty"`                                                        // bitmap slots in the metadata
 	Drbd                    string                 `protobuf:"bytes,24,opt,name=drbd,proto3" json:"drbd,omitempty"`                                                                                 // "8.4" or "9": what all replicas of this volume run
+	SoleRound               int64                  `protobuf:"varint,25,opt,name=sole_round,json=soleRound,proto3" json:"sole_round,omitempty"`                                                     // counts the times that one copy was let go on alone
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *DesiredResource) Reset() {
 	*x = DesiredResource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2427,7 @@ func (x *DesiredResource) String() string {
 func (*DesiredResource) ProtoMessage() {}
 
 func (x *DesiredResource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2440,7 @@ func (x *DesiredResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredResource.ProtoReflect.Descriptor instead.
 func (*DesiredResource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DesiredResource) GetVolume() string {
@@ -2406,6 +2611,13 @@ func (x *DesiredResource) GetDrbd() string {
 	return ""
 }
 
+func (x *DesiredResource) GetSoleRound() int64 {
+	if x != nil {
+		return x.SoleRound
+	}
+	return 0
+}
+
 type DesiredDevice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2419,7 +2631,7 @@ type DesiredDevice struct {
 
 func (x *DesiredDevice) Reset() {
 	*x = DesiredDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2643,7 @@ func (x *DesiredDevice) String() string {
 func (*DesiredDevice) ProtoMessage() {}
 
 func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2656,7 @@ func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredDevice.ProtoReflect.Descriptor instead.
 func (*DesiredDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DesiredDevice) GetNumber() int32 {
@@ -2498,7 +2710,7 @@ type Backing struct {
 
 func (x *Backing) Reset() {
 	*x = Backing{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2722,7 @@ func (x *Backing) String() string {
 func (*Backing) ProtoMessage() {}
 
 func (x *Backing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2735,7 @@ func (x *Backing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backing.ProtoReflect.Descriptor instead.
 func (*Backing) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Backing) GetReservation() string {
@@ -2596,7 +2808,7 @@ type DesiredPeer struct {
 
 func (x *DesiredPeer) Reset() {
 	*x = DesiredPeer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2820,7 @@ func (x *DesiredPeer) String() string {
 func (*DesiredPeer) ProtoMessage() {}
 
 func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2833,7 @@ func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredPeer.ProtoReflect.Descriptor instead.
 func (*DesiredPeer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DesiredPeer) GetId() int32 {
@@ -2684,7 +2896,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2908,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2921,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Release) GetReservation() string {
@@ -2790,7 +3002,7 @@ type OperationGrant struct {
 
 func (x *OperationGrant) Reset() {
 	*x = OperationGrant{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +3014,7 @@ func (x *OperationGrant) String() string {
 func (*OperationGrant) ProtoMessage() {}
 
 func (x *OperationGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +3027,7 @@ func (x *OperationGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationGrant.ProtoReflect.Descriptor instead.
 func (*OperationGrant) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OperationGrant) GetId() string {
@@ -2872,7 +3084,7 @@ type NewUUID struct {
 
 func (x *NewUUID) Reset() {
 	*x = NewUUID{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +3096,7 @@ func (x *NewUUID) String() string {
 func (*NewUUID) ProtoMessage() {}
 
 func (x *NewUUID) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3109,7 @@ func (x *NewUUID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewUUID.ProtoReflect.Descriptor instead.
 func (*NewUUID) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NewUUID) GetClearBitmap() bool {
@@ -2939,7 +3151,7 @@ type CreateVG struct {
 
 func (x *CreateVG) Reset() {
 	*x = CreateVG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3163,7 @@ func (x *CreateVG) String() string {
 func (*CreateVG) ProtoMessage() {}
 
 func (x *CreateVG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3176,7 @@ func (x *CreateVG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVG.ProtoReflect.Descriptor instead.
 func (*CreateVG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CreateVG) GetVg() string {
@@ -3000,7 +3212,7 @@ type OperationResult struct {
 
 func (x *OperationResult) Reset() {
 	*x = OperationResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3224,7 @@ func (x *OperationResult) String() string {
 func (*OperationResult) ProtoMessage() {}
 
 func (x *OperationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3237,7 @@ func (x *OperationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationResult.ProtoReflect.Descriptor instead.
 func (*OperationResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OperationResult) GetId() string {
@@ -3070,7 +3282,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3294,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3307,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3153,7 +3365,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3377,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3390,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -3225,7 +3437,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3237,7 +3449,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3250,7 +3462,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RenewRequest) GetCsr() []byte {
@@ -3271,7 +3483,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3495,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3508,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RenewResponse) GetCertificate() []byte {
@@ -3324,13 +3536,14 @@ var File_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14agent/v1/agent.proto\x12\rrvol.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe9\x01\n" +
+	"\x14agent/v1/agent.proto\x12\rrvol.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x02\n" +
 	"\tFromAgent\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x14.rvol.agent.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\x06report\x18\x02 \x01(\v2\x15.rvol.agent.v1.ReportH\x00R\x06report\x128\n" +
 	"\x06result\x18\x03 \x01(\v2\x1e.rvol.agent.v1.OperationResultH\x00R\x06result\x128\n" +
-	"\theartbeat\x18\x04 \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeatB\t\n" +
-	"\amessage\"\xb9\x02\n" +
+	"\theartbeat\x18\x04 \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeat\x12?\n" +
+	"\fsole_request\x18\x05 \x01(\v2\x1a.rvol.agent.v1.SoleRequestH\x00R\vsoleRequestB\t\n" +
+	"\amessage\"\xf7\x02\n" +
 	"\aToAgent\x122\n" +
 	"\awelcome\x18\x01 \x01(\v2\x16.rvol.agent.v1.WelcomeH\x00R\awelcome\x122\n" +
 	"\adesired\x18\x02 \x01(\v2\x16.rvol.agent.v1.DesiredH\x00R\adesired\x129\n" +
@@ -3338,8 +3551,25 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"not_leader\x18\x03 \x01(\v2\x18.rvol.agent.v1.NotLeaderH\x00R\tnotLeader\x12E\n" +
 	"\x0ereport_request\x18\x04 \x01(\v2\x1c.rvol.agent.v1.ReportRequestH\x00R\rreportRequest\x129\n" +
 	"\n" +
-	"result_ack\x18\x05 \x01(\v2\x18.rvol.agent.v1.ResultAckH\x00R\tresultAckB\t\n" +
-	"\amessage\"?\n" +
+	"result_ack\x18\x05 \x01(\v2\x18.rvol.agent.v1.ResultAckH\x00R\tresultAck\x12<\n" +
+	"\vsole_answer\x18\x06 \x01(\v2\x19.rvol.agent.v1.SoleAnswerH\x00R\n" +
+	"soleAnswerB\t\n" +
+	"\amessage\"\x94\x01\n" +
+	"\vSoleRequest\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
+	"\vreplica_uid\x18\x02 \x01(\tR\n" +
+	"replicaUid\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x18\n" +
+	"\aprimary\x18\x04 \x01(\bR\aprimary\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x04R\x06number\"\x9c\x01\n" +
+	"\n" +
+	"SoleAnswer\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x18\n" +
+	"\agranted\x18\x02 \x01(\bR\agranted\x12\x16\n" +
+	"\x06holder\x18\x03 \x01(\tR\x06holder\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05round\x18\x05 \x01(\x03R\x05round\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"?\n" +
 	"\x05Order\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\"\xa1\x03\n" +
@@ -3475,7 +3705,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\fdone_percent\x18\x05 \x01(\x01R\vdonePercent\"_\n" +
 	"\bReplicas\x127\n" +
 	"\breplicas\x18\x01 \x03(\v2\x1b.rvol.agent.v1.ReplicaStateR\breplicas\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\x82\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\xa9\x03\n" +
 	"\fReplicaState\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
 	"\vreplica_uid\x18\x02 \x01(\tR\n" +
@@ -3490,7 +3720,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bdefinite\x18\t \x01(\bR\bdefinite\x125\n" +
 	"\abacking\x18\n" +
 	" \x03(\v2\x1b.rvol.agent.v1.BackingStateR\abacking\x12'\n" +
-	"\x0fprimary_allowed\x18\v \x01(\bR\x0eprimaryAllowed\"\x92\x01\n" +
+	"\x0fprimary_allowed\x18\v \x01(\bR\x0eprimaryAllowed\x12%\n" +
+	"\x0etogether_round\x18\f \x01(\x03R\rtogetherRound\"\x92\x01\n" +
 	"\fBackingState\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12 \n" +
 	"\vreservation\x18\x02 \x01(\tR\vreservation\x12\x17\n" +
@@ -3513,7 +3744,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x02vg\x18\x01 \x01(\tR\x02vg\x12\x17\n" +
 	"\avg_uuid\x18\x02 \x01(\tR\x06vgUuid\x12\x1d\n" +
 	"\n" +
-	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\xb7\a\n" +
+	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\xd6\a\n" +
 	"\x0fDesiredResource\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1d\n" +
 	"\n" +
@@ -3543,7 +3774,9 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"onNoQuorum\x12E\n" +
 	"\aoptions\x18\x16 \x03(\v2+.rvol.agent.v1.DesiredResource.OptionsEntryR\aoptions\x12\x1b\n" +
 	"\tmax_peers\x18\x17 \x01(\x05R\bmaxPeers\x12\x12\n" +
-	"\x04drbd\x18\x18 \x01(\tR\x04drbd\x1a<\n" +
+	"\x04drbd\x18\x18 \x01(\tR\x04drbd\x12\x1d\n" +
+	"\n" +
+	"sole_round\x18\x19 \x01(\x03R\tsoleRound\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -3650,116 +3883,120 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
-	(*Order)(nil),                 // 2: rvol.agent.v1.Order
-	(*Hello)(nil),                 // 3: rvol.agent.v1.Hello
-	(*Capabilities)(nil),          // 4: rvol.agent.v1.Capabilities
-	(*Welcome)(nil),               // 5: rvol.agent.v1.Welcome
-	(*NotLeader)(nil),             // 6: rvol.agent.v1.NotLeader
-	(*ReportRequest)(nil),         // 7: rvol.agent.v1.ReportRequest
-	(*Heartbeat)(nil),             // 8: rvol.agent.v1.Heartbeat
-	(*ResultAck)(nil),             // 9: rvol.agent.v1.ResultAck
-	(*Report)(nil),                // 10: rvol.agent.v1.Report
-	(*Addresses)(nil),             // 11: rvol.agent.v1.Addresses
-	(*Conditions)(nil),            // 12: rvol.agent.v1.Conditions
-	(*Condition)(nil),             // 13: rvol.agent.v1.Condition
-	(*Storage)(nil),               // 14: rvol.agent.v1.Storage
-	(*VG)(nil),                    // 15: rvol.agent.v1.VG
-	(*ThinPool)(nil),              // 16: rvol.agent.v1.ThinPool
-	(*LV)(nil),                    // 17: rvol.agent.v1.LV
-	(*Resources)(nil),             // 18: rvol.agent.v1.Resources
-	(*Resource)(nil),              // 19: rvol.agent.v1.Resource
-	(*Device)(nil),                // 20: rvol.agent.v1.Device
-	(*Peer)(nil),                  // 21: rvol.agent.v1.Peer
-	(*PeerDevice)(nil),            // 22: rvol.agent.v1.PeerDevice
-	(*Replicas)(nil),              // 23: rvol.agent.v1.Replicas
-	(*ReplicaState)(nil),          // 24: rvol.agent.v1.ReplicaState
-	(*BackingState)(nil),          // 25: rvol.agent.v1.BackingState
-	(*Desired)(nil),               // 26: rvol.agent.v1.Desired
-	(*OfferedPool)(nil),           // 27: rvol.agent.v1.OfferedPool
-	(*DesiredResource)(nil),       // 28: rvol.agent.v1.DesiredResource
-	(*DesiredDevice)(nil),         // 29: rvol.agent.v1.DesiredDevice
-	(*Backing)(nil),               // 30: rvol.agent.v1.Backing
-	(*DesiredPeer)(nil),           // 31: rvol.agent.v1.DesiredPeer
-	(*Release)(nil),               // 32: rvol.agent.v1.Release
-	(*OperationGrant)(nil),        // 33: rvol.agent.v1.OperationGrant
-	(*NewUUID)(nil),               // 34: rvol.agent.v1.NewUUID
-	(*CreateVG)(nil),              // 35: rvol.agent.v1.CreateVG
-	(*OperationResult)(nil),       // 36: rvol.agent.v1.OperationResult
-	(*JoinRequest)(nil),           // 37: rvol.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 38: rvol.agent.v1.JoinResponse
-	(*RenewRequest)(nil),          // 39: rvol.agent.v1.RenewRequest
-	(*RenewResponse)(nil),         // 40: rvol.agent.v1.RenewResponse
-	nil,                           // 41: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 42: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 43: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 44: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 45: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 46: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 47: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 48: google.protobuf.Timestamp
+	(*SoleRequest)(nil),           // 2: rvol.agent.v1.SoleRequest
+	(*SoleAnswer)(nil),            // 3: rvol.agent.v1.SoleAnswer
+	(*Order)(nil),                 // 4: rvol.agent.v1.Order
+	(*Hello)(nil),                 // 5: rvol.agent.v1.Hello
+	(*Capabilities)(nil),          // 6: rvol.agent.v1.Capabilities
+	(*Welcome)(nil),               // 7: rvol.agent.v1.Welcome
+	(*NotLeader)(nil),             // 8: rvol.agent.v1.NotLeader
+	(*ReportRequest)(nil),         // 9: rvol.agent.v1.ReportRequest
+	(*Heartbeat)(nil),             // 10: rvol.agent.v1.Heartbeat
+	(*ResultAck)(nil),             // 11: rvol.agent.v1.ResultAck
+	(*Report)(nil),                // 12: rvol.agent.v1.Report
+	(*Addresses)(nil),             // 13: rvol.agent.v1.Addresses
+	(*Conditions)(nil),            // 14: rvol.agent.v1.Conditions
+	(*Condition)(nil),             // 15: rvol.agent.v1.Condition
+	(*Storage)(nil),               // 16: rvol.agent.v1.Storage
+	(*VG)(nil),                    // 17: rvol.agent.v1.VG
+	(*ThinPool)(nil),              // 18: rvol.agent.v1.ThinPool
+	(*LV)(nil),                    // 19: rvol.agent.v1.LV
+	(*Resources)(nil),             // 20: rvol.agent.v1.Resources
+	(*Resource)(nil),              // 21: rvol.agent.v1.Resource
+	(*Device)(nil),                // 22: rvol.agent.v1.Device
+	(*Peer)(nil),                  // 23: rvol.agent.v1.Peer
+	(*PeerDevice)(nil),            // 24: rvol.agent.v1.PeerDevice
+	(*Replicas)(nil),              // 25: rvol.agent.v1.Replicas
+	(*ReplicaState)(nil),          // 26: rvol.agent.v1.ReplicaState
+	(*BackingState)(nil),          // 27: rvol.agent.v1.BackingState
+	(*Desired)(nil),               // 28: rvol.agent.v1.Desired
+	(*OfferedPool)(nil),           // 29: rvol.agent.v1.OfferedPool
+	(*DesiredResource)(nil),       // 30: rvol.agent.v1.DesiredResource
+	(*DesiredDevice)(nil),         // 31: rvol.agent.v1.DesiredDevice
+	(*Backing)(nil),               // 32: rvol.agent.v1.Backing
+	(*DesiredPeer)(nil),           // 33: rvol.agent.v1.DesiredPeer
+	(*Release)(nil),               // 34: rvol.agent.v1.Release
+	(*OperationGrant)(nil),        // 35: rvol.agent.v1.OperationGrant
+	(*NewUUID)(nil),               // 36: rvol.agent.v1.NewUUID
+	(*CreateVG)(nil),              // 37: rvol.agent.v1.CreateVG
+	(*OperationResult)(nil),       // 38: rvol.agent.v1.OperationResult
+	(*JoinRequest)(nil),           // 39: rvol.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 40: rvol.agent.v1.JoinResponse
+	(*RenewRequest)(nil),          // 41: rvol.agent.v1.RenewRequest
+	(*RenewResponse)(nil),         // 42: rvol.agent.v1.RenewResponse
+	nil,                           // 43: rvol.agent.v1.Hello.AddressesEntry
+	nil,                           // 44: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 45: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 46: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 47: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 48: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 49: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	3,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
-	10, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
-	36, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
-	8,  // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
-	5,  // 4: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
-	26, // 5: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
-	6,  // 6: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
-	7,  // 7: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
-	9,  // 8: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
-	41, // 9: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
-	4,  // 10: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
-	2,  // 11: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
-	14, // 12: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
-	18, // 13: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
-	23, // 14: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
-	12, // 15: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
-	4,  // 16: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
-	11, // 17: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
-	2,  // 18: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
-	42, // 19: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
-	13, // 20: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
-	15, // 21: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
-	16, // 22: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
-	17, // 23: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
-	19, // 24: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
-	20, // 25: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
-	21, // 26: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
-	22, // 27: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
-	24, // 28: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	25, // 29: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	2,  // 30: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	28, // 31: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	32, // 32: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	33, // 33: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	27, // 34: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	43, // 35: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	29, // 36: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	31, // 37: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	44, // 38: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	30, // 39: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	45, // 40: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	34, // 41: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	35, // 42: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	46, // 43: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	47, // 44: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	48, // 45: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 46: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	37, // 47: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	39, // 48: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	1,  // 49: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	38, // 50: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	40, // 51: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	49, // [49:52] is the sub-list for method output_type
-	46, // [46:49] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	5,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
+	12, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
+	38, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
+	10, // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
+	2,  // 4: rvol.agent.v1.FromAgent.sole_request:type_name -> rvol.agent.v1.SoleRequest
+	7,  // 5: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
+	28, // 6: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
+	8,  // 7: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
+	9,  // 8: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
+	11, // 9: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
+	3,  // 10: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
+	43, // 11: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	6,  // 12: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
+	4,  // 13: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
+	16, // 14: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
+	20, // 15: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
+	25, // 16: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
+	14, // 17: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
+	6,  // 18: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
+	13, // 19: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
+	4,  // 20: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
+	44, // 21: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	15, // 22: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
+	17, // 23: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
+	18, // 24: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
+	19, // 25: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
+	21, // 26: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
+	22, // 27: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
+	23, // 28: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
+	24, // 29: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
+	26, // 30: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
+	27, // 31: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	4,  // 32: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	30, // 33: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	34, // 34: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	35, // 35: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	29, // 36: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	45, // 37: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	31, // 38: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	33, // 39: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	46, // 40: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	32, // 41: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	47, // 42: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	36, // 43: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	37, // 44: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	48, // 45: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	49, // 46: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	50, // 47: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 48: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	39, // 49: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	41, // 50: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	1,  // 51: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	40, // 52: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	42, // 53: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	51, // [51:54] is the sub-list for method output_type
+	48, // [48:51] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -3772,6 +4009,7 @@ func file_agent_v1_agent_proto_init() {
 		(*FromAgent_Report)(nil),
 		(*FromAgent_Result)(nil),
 		(*FromAgent_Heartbeat)(nil),
+		(*FromAgent_SoleRequest)(nil),
 	}
 	file_agent_v1_agent_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToAgent_Welcome)(nil),
@@ -3779,6 +4017,7 @@ func file_agent_v1_agent_proto_init() {
 		(*ToAgent_NotLeader)(nil),
 		(*ToAgent_ReportRequest)(nil),
 		(*ToAgent_ResultAck)(nil),
+		(*ToAgent_SoleAnswer)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3786,7 +4025,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   48,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

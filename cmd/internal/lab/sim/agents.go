@@ -85,6 +85,11 @@ func (n *Node) startAgent() error {
 		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
 		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(identity.NewSource(own), n.dial),
 		Coordinators: place.Coordinators,
+		Fence: func(handle func(context.Context, string) int) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.handle = handle
+		},
 	}
 	if n.c.Hook != nil {
 		config.Hook = func(point string) error { return n.c.Hook(n.Name, point) }

@@ -12,6 +12,7 @@ import (
 	"rvol/agent/agenttest"
 	"rvol/agent/host"
 	"rvol/coordinator"
+	"rvol/drbd/drbdtest"
 )
 
 // Node is one simulated machine with what runs on it.
@@ -26,6 +27,7 @@ type Node struct {
 	coordinator *process
 	agent       *process
 	missing     map[string]bool // tools that are not installed
+	handle      drbdtest.Helper // the agent's answer to DRBD; nil: no agent has listened yet
 }
 
 // process is something that runs until it is stopped, or ends by itself.
@@ -70,15 +72,31 @@ func (p *process) end() error {
 
 func (c *Cluster) newNode(i int) (*Node, error) {
 	name := fmt.Sprintf("n%d", i+1)
+	n := &Node{c: c, index: i, boots: 1, missing: map[string]bool{}}
 	m, err := agenttest.New(c.fabric, agenttest.Config{
-		Name: name, Version: c.DRBD, Root: filepath.Join(c.Dir, name), Seed: uint64(i + 1),
+		Name: name, Version: c.DRBD, Root: filepath.Join(c.Dir, name), Seed: uint64(i + 1), Helper: n.helper,
 		Groups:    map[string]int64{"vg0": c.GroupSize, "vg1": c.GroupSize},
 		ThinPools: map[string]string{"vg1": "tp"},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make node %s: %w", name, err)
 	}
-	return &Node{Machine: m, c: c, index: i, boots: 1, missing: map[string]bool{}}, nil
+	n.Machine = m
+	return n, nil
+}
+
+// helper is DRBD's handler, which finds the agent or does not.
+func (n *Node) helper(ctx context.Context, resource string) int {
+	n.mu.Lock()
+	handle := n.handle
+	if !n.agent.running() {
+		handle = nil
+	}
+	n.mu.Unlock()
+	if handle == nil {
+		return 1
+	}
+	return handle(ctx, resource)
 }
 
 func (n *Node) api() string            { return net.JoinHostPort(n.Name, strconv.Itoa(APIPort)) }
