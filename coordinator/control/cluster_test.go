@@ -180,6 +180,9 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 		}
 		if _, ok := vs.Datamesh.Member(r.ID); ok {
 			st.AppliedRevision = vs.Datamesh.Revision
+			if !a.lost {
+				st.TogetherRound = vs.SoleRound
+			}
 			out.Resources = append(out.Resources, c.resource(v, a, r, vs, &st))
 		}
 		out.Replicas[r.UID] = st

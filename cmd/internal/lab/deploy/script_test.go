@@ -42,7 +42,7 @@ func inKernel(name string) bool {
 	case "cluster", "formation", "failover", "badinput", "majority":
 		return true
 	}
-	return strings.HasPrefix(name, "kernel_")
+	return strings.HasPrefix(name, "kernel_") || strings.HasPrefix(name, "arbiter_")
 }
 
 func TestScriptsOnRealKernels(t *testing.T) {

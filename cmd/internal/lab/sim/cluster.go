@@ -214,6 +214,13 @@ func (c *Cluster) Isolate(name string) {
 	}
 }
 
+// HealLink repairs the link between two nodes.
+func (c *Cluster) HealLink(a, b string) {
+	c.net.disturb(a, b, false)
+	c.net.disturb(b, a, false)
+	c.fabric.HealLink(a, b)
+}
+
 // Heal repairs every link.
 func (c *Cluster) Heal() {
 	c.net.heal()
