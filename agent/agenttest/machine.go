@@ -17,8 +17,8 @@ import (
 type Config struct {
 	Name    string
 	Version drbd.Version
-	Root    string // a folder of its own; what /etc, /dev, /proc and /var are in
-	Seed    uint64 // of LVM's UUIDs
+	Root    string          // a folder of its own; what /etc, /dev, /proc and /var are in
+	Seed    uint64          // of LVM's UUIDs
 	Helper  drbdtest.Helper // what DRBD's fencing runs; nil: nothing
 	// Groups are volume groups to begin with: name and size in bytes.
 	Groups map[string]int64

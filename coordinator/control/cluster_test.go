@@ -39,6 +39,7 @@ type agent struct {
 	size     int64  // extents of vg0, 4 MiB each
 	frozen   bool   // says nothing new
 	lost     bool   // its DRBD sees no peer
+	blind    bool   // it has not looked at its peer since the newest grant
 	open     bool   // its devices are held open
 	stuck    bool   // its lvextend never ends
 	full     string // its lvextend fails for good, saying this
@@ -180,7 +181,7 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 		}
 		if _, ok := vs.Datamesh.Member(r.ID); ok {
 			st.AppliedRevision = vs.Datamesh.Revision
-			if !a.lost {
+			if !a.lost && !a.blind {
 				st.TogetherRound = vs.SoleRound
 			}
 			out.Resources = append(out.Resources, c.resource(v, a, r, vs, &st))

@@ -242,6 +242,27 @@ func TestOnDRBD84OneCopyThatWentOnAloneKeepsTheOtherOut(t *testing.T) {
 	})
 }
 
+func TestWhatWasSeenBeforeAGrantDoesNotEndIt(t *testing.T) {
+	t.Parallel()
+	bubble(t, 2, 1000, func(c *cluster) {
+		c.class("r2", 1, 0)
+		c.volume("db-1", "r2", gib)
+		c.within(time.Minute, "formed", formed("db-1"))
+		attach(c, "db-1", "n1")
+		c.within(time.Minute, "granted on n1", granted("db-1", "n1"))
+		c.change("n2", func(a *agent) { a.blind = true }) // still says that it is connected
+		vs := model.Clone(c.status("db-1"))
+		vs.GoesAlone(0)
+		c.put(vs)
+		time.Sleep(time.Minute)
+		if c.status("db-1").Sole == nil {
+			t.Error("sole was cleared by a report that knows nothing of the grant")
+		}
+		c.change("n2", func(a *agent) { a.blind = false })
+		c.within(time.Minute, "cleared when both have looked again", func(state.View) bool { return c.status("db-1").Sole == nil })
+	})
+}
+
 func TestAFenceIsLiftedOnlyWhenTheNodeHasReadIt(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 1000, func(c *cluster) {
