@@ -31,7 +31,7 @@ func (a *agent) answerHandlers(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	l, err := fence.Listen(filepath.Join(a.Root, fence.Socket))
+	l, err := fence.Listen(ctx, filepath.Join(a.Root, fence.Socket))
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ func (a *agent) frozenCondition() decide.Condition {
 
 // FencePeer is the program `rvol-agent fence-peer`, which DRBD runs with the
 // resource in its environment: the exit code, and why it is not better.
-func FencePeer(env func(string) string) (int, error) {
+func FencePeer(ctx context.Context, env func(string) string) (int, error) {
 	path := env("RVOL_AGENT_FENCE_SOCKET")
 	if path == "" {
 		path = filepath.Join("/", fence.Socket)
 	}
-	return fence.Call(path, env("DRBD_RESOURCE"))
+	return fence.Call(ctx, path, env("DRBD_RESOURCE"))
 }

@@ -43,14 +43,8 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return tool.Attach(ctx, e.ref(s.Target), s.Number)
 	case decide.Adjust:
 		return e.adjust(ctx, s)
-	case decide.Primary:
-		return e.promote(ctx, s)
-	case decide.Connect:
-		return e.connect(ctx, s)
-	case decide.ConfirmTogether:
-		return e.confirmTogether(ctx, s)
-	case decide.Secondary:
-		return tool.Secondary(ctx, e.ref(s.Target))
+	case decide.Primary, decide.Secondary, decide.Connect, decide.ConfirmTogether:
+		return e.doRole(ctx, step)
 	case decide.Down:
 		return e.down(ctx, in, s)
 	case decide.Resize:
@@ -74,6 +68,21 @@ func (e *Engine) down(ctx context.Context, in decide.Input, s decide.Down) error
 		}
 	}()
 	return e.DRBD.Tool().Down(ctx, s.Resource)
+}
+
+// doRole carries out what makes a resource serve, or not.
+func (e *Engine) doRole(ctx context.Context, step decide.Step) error {
+	switch s := step.(type) {
+	case decide.Primary:
+		return e.promote(ctx, s)
+	case decide.Secondary:
+		return e.DRBD.Tool().Secondary(ctx, e.ref(s.Target))
+	case decide.Connect:
+		return e.connect(ctx, s)
+	case decide.ConfirmTogether:
+		return e.confirmTogether(ctx, s)
+	}
+	return fmt.Errorf("no way to %s", step)
 }
 
 func (e *Engine) ref(t decide.Target) drbd.Ref {

@@ -147,7 +147,7 @@ func (a *Arbiter) Handle(ctx context.Context, resource string) int {
 	}
 	a.note(resource, n)
 	a.Log.InfoContext(ctx, "the kernel asked whether it may go on without its peer",
-		"resource", resource, "role", seen.Role, "code", code, "reason", n.Reason)
+		"resource", resource, "code", code, "reason", n.Reason)
 	return code
 }
 

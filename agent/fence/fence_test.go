@@ -164,10 +164,10 @@ func TestFrozenIOIsAskedForUntilItIsGranted(t *testing.T) {
 func TestTheHandlerAsksByTheSocket(t *testing.T) {
 	k := newKernel(drbd.Primary, &fence.Answer{Granted: true})
 	path := filepath.Join(t.TempDir(), "fence.sock")
-	if code, err := fence.Call(path, "rvol-db-1"); code != fence.Refused || err == nil || !strings.Contains(err.Error(), "rvol-agent.service") {
+	if code, err := fence.Call(t.Context(), path, "rvol-db-1"); code != fence.Refused || err == nil || !strings.Contains(err.Error(), "rvol-agent.service") {
 		t.Errorf("without an agent: %d, %v", code, err)
 	}
-	l, err := fence.Listen(path)
+	l, err := fence.Listen(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +177,10 @@ func TestTheHandlerAsksByTheSocket(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- k.arbiter.Serve(ctx, l) }()
-	if code, err := fence.Call(path, "rvol-db-1"); code != fence.Granted || err != nil {
+	if code, err := fence.Call(t.Context(), path, "rvol-db-1"); code != fence.Granted || err != nil {
 		t.Errorf("granted: %d, %v", code, err)
 	}
-	if code, err := fence.Call(path, ""); code != fence.Refused || err == nil {
+	if code, err := fence.Call(t.Context(), path, ""); code != fence.Refused || err == nil {
 		t.Errorf("without a resource: %d, %v", code, err)
 	}
 	cancel()

@@ -19,14 +19,14 @@ const Socket = "run/rvol-agent/fence.sock"
 
 // Listen opens the socket, for root alone. One that a dead agent left is
 // replaced.
-func Listen(path string) (net.Listener, error) {
+func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	l, err := net.Listen("unix", path)
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for DRBD's handler: %w", err)
 	}
@@ -68,11 +68,11 @@ func (a *Arbiter) serve(ctx context.Context, conn net.Conn) {
 
 // Call is the handler's side: it asks the agent and returns the exit code.
 // Whatever goes wrong is Refused, and said.
-func Call(path, resource string) (int, error) {
+func Call(ctx context.Context, path, resource string) (int, error) {
 	if resource == "" || strings.ContainsAny(resource, "\n\r") {
 		return Refused, errors.New("DRBD_RESOURCE does not name a resource: this is for DRBD to call, as its fence-peer handler")
 	}
-	conn, err := net.DialTimeout("unix", path, patience)
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return Refused, fmt.Errorf("ask the agent about %s: is rvol-agent.service running? %w", resource, err)
 	}

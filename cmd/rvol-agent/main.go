@@ -16,6 +16,7 @@ const usage = `rvol-agent holds the volumes of an rvol cluster on this machine.
 Usage:
   rvol-agent join --token TOKEN --coordinator HOST:PORT   make this machine a node of a cluster
   rvol-agent run                                          be that node; the systemd unit does this
+  rvol-agent fence-peer                                   DRBD's handler: may this copy go on without the other?
   rvol-agent version
 
 Every flag has a twin in the environment: --state is RVOL_AGENT_STATE.
@@ -25,7 +26,7 @@ Show the flags of a verb with: rvol-agent VERB --help
 func main() {
 	program.Program{
 		Name: name, Usage: usage,
-		Verbs: map[string]func(context.Context, []string) error{"run": run, "join": join},
+		Verbs: map[string]func(context.Context, []string) error{"run": run, "join": join, "fence-peer": fencePeer},
 	}.Main()
 }
 
@@ -52,4 +53,10 @@ func join(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("node %s has joined cluster %s\nnext: systemctl enable --now rvol-agent\n", p.Name, p.Cluster)
 	return nil
+}
+
+// fencePeer is run by DRBD, which reads the exit code.
+func fencePeer(ctx context.Context, _ []string) error {
+	code, err := agent.FencePeer(ctx, os.Getenv)
+	return program.Exit{Code: code, Err: err}
 }

@@ -68,25 +68,29 @@ func (c Attachment) Decide(w World, key string) (Outcome, error) {
 		}
 		if why == "" {
 			granted++
-			g := model.Clone(a)
-			g.Granted, g.Reason, g.Message = true, "", ""
-			b.Put(g).Expect(vs.Key(), vs.Revision)
-			if alone {
-				next := model.Clone(vs)
-				next.GoesAlone(replicaID(w, a))
-				b.Put(next)
-				vs = next
-			}
-			b.Because(fmt.Sprintf("attach %s on node %s", key, a.Node))
-			continue
-		}
-		if a.Message != why {
+			vs = c.grant(w, vs, a, alone, b)
+		} else if a.Message != why {
 			n := model.Clone(a)
 			n.Reason, n.Message = "Waiting", why
 			b.Put(n)
 		}
 	}
 	return Outcome{Txn: b}, nil
+}
+
+// grant lets a node use the volume, and notes when that is without the other copy. It
+// returns the volume's status as it is then.
+func (Attachment) grant(w World, vs *model.VolumeStatus, a *model.Attachment, alone bool, b *state.Build) *model.VolumeStatus {
+	g := model.Clone(a)
+	g.Granted, g.Reason, g.Message = true, "", ""
+	b.Put(g).Expect(vs.Key(), vs.Revision)
+	b.Because(fmt.Sprintf("attach %s on node %s", a.Volume, a.Node))
+	if r, ok := w.State.ReplicaOn(a.Node, a.Volume); ok && alone {
+		vs = model.Clone(vs)
+		vs.GoesAlone(r.ID)
+		b.Put(vs)
+	}
+	return vs
 }
 
 // ended removes an attachment whose node is proven Secondary, and gives it back when its
@@ -169,9 +173,4 @@ func (Attachment) alone(w World, vol *model.Volume, vs *model.VolumeStatus, a *m
 		in.Reconciling = cluster.Reconciling
 	}
 	return vs.Sole == nil, arbiter.Refuse(in)
-}
-
-func replicaID(w World, a *model.Attachment) int {
-	r, _ := w.State.ReplicaOn(a.Node, a.Volume)
-	return r.ID
 }

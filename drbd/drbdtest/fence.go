@@ -78,9 +78,7 @@ func (n *Node) help(resource string, then func(code int)) {
 	if f.closed {
 		return
 	}
-	f.running.Add(1)
-	go func() {
-		defer f.running.Done()
+	f.running.Go(func() {
 		code := n.helper(n.power, resource)
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -89,7 +87,7 @@ func (n *Node) help(resource string, then func(code int)) {
 			then(code)
 			f.wake()
 		}
-	}()
+	})
 }
 
 // Helped gives what the helper has answered so far.
@@ -223,23 +221,11 @@ const promotions = 4
 // fencePeers asks the helper before a promotion that no peer can object to.
 func (r *resource) fencePeers(ctx context.Context, object any, f force) error {
 	for range promotions {
-		c := r.peer84()
-		if r.role == drbd.Primary || !r.fences() || !c.unfenced() || !r.wouldServe() {
+		if r.role == drbd.Primary || !r.fences() || !r.peer84().unfenced() || !r.wouldServe() {
 			return nil
 		}
-		var answer *int
-		established := c.established
-		r.node.help(r.name, func(code int) { answer = &code })
-		for answer == nil {
-			if err := r.node.waiting(ctx); err != nil {
-				return err
-			}
-			if r.node.resources[r.name] != r {
-				return unknownResource(r.name)
-			}
-		}
-		if !c.answered(*answer, established) && f == forcibly {
-			c.peerIs(drbd.Outdated)
+		if err := r.askHelper(ctx, f); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -249,6 +235,26 @@ func (r *resource) fencePeers(ctx context.Context, object any, f force) error {
 		return changed(object, 17, -2, "Need access to UpToDate data")
 	}
 	return changed(object, 11, -7, "Refusing to be Primary while peer is not outdated")
+}
+
+// askHelper waits for one answer, and does what it says.
+func (r *resource) askHelper(ctx context.Context, f force) error {
+	c := r.peer84()
+	var answer *int
+	established := c.established
+	r.node.help(r.name, func(code int) { answer = &code })
+	for answer == nil {
+		if err := r.node.waiting(ctx); err != nil {
+			return err
+		}
+		if r.node.resources[r.name] != r {
+			return unknownResource(r.name)
+		}
+	}
+	if !c.answered(*answer, established) && f == forcibly {
+		c.peerIs(drbd.Outdated)
+	}
+	return nil
 }
 
 // peer84 is the connection; without one, what is known of the peer.

@@ -40,8 +40,15 @@ func (p Program) run(ctx context.Context, args []string) int {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
+	exit, own := errors.AsType[Exit](err)
+	if own && exit.Err == nil {
+		return exit.Code
+	}
 	_, _ = fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err) // there is nobody else to tell
-	if errors.As(err, &Misuse{}) {
+	switch {
+	case own:
+		return exit.Code
+	case errors.As(err, &Misuse{}):
 		return misused
 	}
 	return failed
@@ -80,3 +87,19 @@ func (m Misuse) Error() string { return m.Err.Error() }
 
 // Unwrap is the error itself.
 func (m Misuse) Unwrap() error { return m.Err }
+
+// Exit is the end of a verb whose exit code is its answer.
+type Exit struct {
+	Code int
+	Err  error // told beside it; nil: nothing is
+}
+
+func (e Exit) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap is what is told.
+func (e Exit) Unwrap() error { return e.Err }

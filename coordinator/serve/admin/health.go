@@ -65,9 +65,7 @@ func (h *health) count(r replicaView) {
 	}
 	h.known++
 	res, up := r.resource()
-	if up && res.Role == drbd.Primary && res.Suspended == "fencing" {
-		h.frozen = "I/O on " + r.Node + " is frozen: " + frozenWhy
-	}
+	h.suspends(r, res)
 	if up && !quorate(h.status, res) {
 		h.inquorate++
 	}
@@ -78,6 +76,13 @@ func (h *health) count(r replicaView) {
 	}
 	if p := r.syncPercent(); p != nil && (h.syncing == nil || *p < *h.syncing) {
 		h.syncing = p
+	}
+}
+
+// suspends notes that I/O on a node waits for the other copy.
+func (h *health) suspends(r replicaView, res inventory.Resource) {
+	if res.Role == drbd.Primary && res.Suspended == "fencing" {
+		h.frozen = "I/O on " + r.Node + " is frozen: " + frozenWhy
 	}
 }
 
@@ -152,6 +157,14 @@ func (h *health) running() (word, why string) {
 		return stateUnavailable, fmt.Sprintf("no quorum: %d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
 	case h.frozen != "":
 		return stateSuspended, h.frozen
+	}
+	return h.serving()
+}
+
+// serving judges a formed volume that can be used.
+func (h *health) serving() (word, why string) {
+	lacks := strings.Join(h.lacking, "; ")
+	switch {
 	case h.syncing != nil:
 		return stateSyncing, fmt.Sprintf("%d of %d copies are UpToDate, %.1f %% of the next is copied", h.upToDate, h.wanted, *h.syncing)
 	case len(h.unknown) > 0:
