@@ -216,8 +216,8 @@ func (c *Cluster) Isolate(name string) {
 
 // HealLink repairs the link between two nodes.
 func (c *Cluster) HealLink(a, b string) {
-	c.net.disturb(a, b, false)
-	c.net.disturb(b, a, false)
+	c.net.mend(a, b)
+	c.net.mend(b, a)
 	c.fabric.HealLink(a, b)
 }
 

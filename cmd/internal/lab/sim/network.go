@@ -39,6 +39,15 @@ func (n *network) disturb(from, to string) {
 	n.healed = make(chan struct{})
 }
 
+// mend repairs what from sends to to.
+func (n *network) mend(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.cut, [2]string{from, to})
+	close(n.healed)
+	n.healed = make(chan struct{})
+}
+
 // heal repairs every link.
 func (n *network) heal() {
 	n.mu.Lock()
