@@ -9,11 +9,17 @@ func (p *planner) arbitrated(r Resource) {
 		return
 	}
 	switch {
-	case r.Formed && len(p.up.Peers) == 0 && (p.up.Role == drbd.Secondary || !p.up.Suspended.Any()):
+	case r.Formed && givenUp(p.up) && (p.up.Role == drbd.Secondary || !p.up.Suspended.Any()):
 		p.add(Connect{r.target(false)})
 	case r.SoleRound > p.in.Facts.Together[r.Name] && Together(p.up):
 		p.add(ConfirmTogether{Resource: r.Name, Round: r.SoleRound})
 	}
+}
+
+// givenUp says that DRBD 8.4 tries to connect no more: it lists no peer then,
+// or one that is StandAlone.
+func givenUp(r drbd.Resource) bool {
+	return len(r.Peers) == 0 || r.Peers[0].Conn == drbd.StandAlone
 }
 
 // connected says that DRBD 8.4's peer is there.

@@ -99,6 +99,7 @@ func (w written) data() []byte {
 }
 
 func (w *partitioned) play(t *testing.T, cuts []cut, order string, fence, goes bool) {
+	t.Helper()
 	must(t, w.Scripted, "lvg create n1 vg0")
 	must(t, w.Scripted, "lvg create n2 vg0")
 	must(t, w.Scripted, "class create r2 --ftt 1 --gmdr 0 --type LVM --vg vg0 --trust-zeroed")
