@@ -111,17 +111,17 @@ func TestWhatTheHandlerExitsWith(t *testing.T) {
 func TestALateAnswerIsToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKernel(drbd.Primary, nil)
-		var first []fence.Question
+		first := make(chan []fence.Question, 1)
 		go func() {
 			time.Sleep(time.Second)
-			first = k.arbiter.Questions()
+			first <- k.arbiter.Questions()
 		}()
 		if code := k.arbiter.Handle(t.Context(), "rvol-db-1"); code != fence.Refused {
 			t.Fatalf("exit code %d without an answer", code)
 		}
 		go func() {
 			time.Sleep(time.Second)
-			k.arbiter.Answered(fence.Answer{Number: first[0].Number, Granted: true})
+			k.arbiter.Answered(fence.Answer{Number: (<-first)[0].Number, Granted: true})
 		}()
 		if code := k.arbiter.Handle(t.Context(), "rvol-db-1"); code != fence.Refused {
 			t.Errorf("exit code %d on the answer to an older question", code)
@@ -137,6 +137,7 @@ func TestFrozenIOIsAskedForUntilItIsGranted(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- k.arbiter.Run(ctx) }()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(k.resumed) > 0 || !strings.Contains(k.arbiter.Why("rvol-db-1"), "no coordinator has answered") {
 			t.Fatalf("resumed %v without an answer; why: %s", k.resumed, k.arbiter.Why("rvol-db-1"))
 		}
@@ -144,6 +145,7 @@ func TestFrozenIOIsAskedForUntilItIsGranted(t *testing.T) {
 		k.answer = &fence.Answer{Reason: "replica 1 goes on alone", Holder: "n2"}
 		k.mu.Unlock()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(k.resumed) > 0 || k.arbiter.Why("rvol-db-1") != "replica 1 goes on alone" {
 			t.Fatalf("resumed %v though refused; why: %s", k.resumed, k.arbiter.Why("rvol-db-1"))
 		}
@@ -151,6 +153,7 @@ func TestFrozenIOIsAskedForUntilItIsGranted(t *testing.T) {
 		k.answer = &fence.Answer{Granted: true, Round: 7}
 		k.mu.Unlock()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(k.resumed) != 1 || k.resumed[0] != 7 {
 			t.Errorf("resumed in rounds %v, want 7", k.resumed)
 		}

@@ -125,7 +125,7 @@ func (s *volumes) Attach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 			}
 			return nil, nil
 		}
-		if err := mayAttach(v, s.Inventory.View(), vol, node); err != nil {
+		if err := mayAttach(v, vol, node); err != nil {
 			return nil, err
 		}
 		a := &model.Attachment{Meta: newMeta(name, nil), Volume: vol.Name, Node: node.Name}
@@ -145,7 +145,7 @@ func (s *volumes) Attach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 }
 
 // mayAttach says why a volume cannot be used on a node.
-func mayAttach(v state.View, seen inventory.View, vol *model.Volume, node *model.Node) error {
+func mayAttach(v state.View, vol *model.Volume, node *model.Node) error {
 	vs, _ := state.Get[*model.VolumeStatus](v, vol.Name)
 	busy := func(reason, next string) error { return door.Refuse(model.ErrBusy, vol.Key(), reason, next) }
 	switch {
@@ -160,7 +160,7 @@ func mayAttach(v state.View, seen inventory.View, vol *model.Volume, node *model
 		return err
 	}
 	r, _ := v.ReplicaOn(node.Name, vol.Name)
-	if vs.Sole != nil && *vs.Sole != r.ID && !caughtUp(seen, vs) {
+	if vs.Sole != nil && *vs.Sole != r.ID {
 		holder := soleNode(vs)
 		return busy(fmt.Sprintf("replica %d on %s went on alone: it has writes that the copy on %s lacks", *vs.Sole, holder, node.Name),
 			fmt.Sprintf("attach it on %s; or bring that node back and let it resync; or, if those writes may be lost, `rvol node fence %s --accept-stale`", holder, holder))
@@ -170,22 +170,6 @@ func mayAttach(v state.View, seen inventory.View, vol *model.Volume, node *model
 		return busy("in use on node "+users[0].Node, fmt.Sprintf("detach it there: `rvol volume detach %s %s`; if that node is off, `rvol node fence %s`", vol.Name, users[0].Node, users[0].Node))
 	}
 	return nil
-}
-
-// caughtUp says that both copies report each other, and have the same data: what is asked
-// for then waits a moment, until that is proven. One report alone may be old.
-func caughtUp(seen inventory.View, vs *model.VolumeStatus) bool {
-	for _, m := range vs.Datamesh.Members {
-		agent := seen.Node(m.Node)
-		if !agent.Known() || agent.DRBDError != "" {
-			return false
-		}
-		res, _ := agent.Resource(model.ResourceName(vs.Name))
-		if res.Disk() != drbd.UpToDate || len(res.Peers) != 1 || res.Peers[0].Connection != drbd.Connected {
-			return false
-		}
-	}
-	return true
 }
 
 // mayServe says why a node cannot serve a volume.

@@ -8,7 +8,6 @@ import (
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
-	"rvol/drbd"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -46,7 +45,6 @@ func TestAttachIsRefusedWithTheReason(t *testing.T) {
 		{"while it is in use elsewhere", func(w *world) { w.attached("db-1", "n2") }, "n1", model.ErrBusy, []string{"in use on node n2"}},
 		{"when the other copy went on alone", func(w *world) {
 			w.change("db-1", func(vs *model.VolumeStatus) { vs.GoesAlone(1) })
-			w.resource("n1", "db-1", func(r *inventory.Resource) { r.Peers[0].Connection = drbd.Connecting })
 		}, "n1", model.ErrBusy, []string{"replica 1 on n2 went on alone", "lacks"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -69,19 +67,6 @@ func (w *world) change(volume string, how func(*model.VolumeStatus)) {
 	vs = model.Clone(vs)
 	how(vs)
 	w.put(vs)
-}
-
-func TestAttachWaitsForTheProofThatACopyHasCaughtUp(t *testing.T) {
-	w := newWorld(t)
-	w.node("n1")
-	w.node("n2")
-	w.class("n1", "n2")
-	w.formed("db-1", "n1", "n2")
-	w.change("db-1", func(vs *model.VolumeStatus) { vs.GoesAlone(1) })
-	a, err := (&volumes{api: w.api}).Attach(w.ctx, &adminv1.AttachRequest{Volume: "db-1", Node: "n1"})
-	if err != nil || a.GetGranted() {
-		t.Errorf("got %v, %v: want it to wait for its grant", a, err)
-	}
 }
 
 func TestAttachAndDetach(t *testing.T) {

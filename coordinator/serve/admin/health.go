@@ -177,6 +177,9 @@ func (h *health) serving() (word, why string) {
 			return stateDegraded, r.Name + " on " + r.Node + ": " + c.Message
 		}
 	}
+	if h.status.Sole != nil { // "ready" promises that either copy can be used
+		return stateDegraded, fmt.Sprintf("replica %d on %s went on alone, and both copies have not confirmed yet that they are the same again", *h.status.Sole, soleNode(h.status))
+	}
 	return stateReady, ""
 }
 

@@ -149,12 +149,11 @@ func TestVolumeStates(t *testing.T) {
 				w.resource(n, "db-1", func(r *inventory.Resource) { r.Devices[0].Disk = drbd.Failed })
 			}
 		}, "unavailable", "no copy is UpToDate"},
+		{"one went on alone, and that it is over is not proven", func(w *world) {
+			w.change("db-1", func(vs *model.VolumeStatus) { vs.GoesAlone(1) })
+		}, "degraded", "replica 1 on n2 went on alone"},
 		{"the copy that went on alone is away", func(w *world) {
-			vs, _ := get[*model.VolumeStatus](w, "db-1")
-			vs = model.Clone(vs)
-			one := 0
-			vs.Sole = &one
-			w.put(vs)
+			w.change("db-1", func(vs *model.VolumeStatus) { vs.GoesAlone(0) })
 			w.inv.Close("n1", w.inv.View().Node("n1").Session)
 		}, "unavailable", "rvol node fence n1 --accept-stale"},
 		{"it is stopped", func(w *world) {
