@@ -118,7 +118,7 @@ func (a *agent) build() error {
 	a.arbiter = a.newArbiter()
 	a.engine = act.NewEngine(act.Config{
 		Log: a.Log, Root: a.Root, Journal: a.journal, LVM: a.lvm, DRBD: a.drbd, Tool: tool, Locks: a.Locks,
-		Changed: func() { a.session.Changed() }, MayServeAlone: a.mayServeAlone, Hook: a.Hook,
+		Changed: func() { a.session.Changed() }, Doing: func() { a.session.Progress() }, MayServeAlone: a.mayServeAlone, Hook: a.Hook,
 	})
 	a.session = session.New(session.Config{
 		Log: a.Log, Dial: a.Dial, Coordinators: a.coordinators, Hello: a.hello, Report: a.report, Ready: a.ready,

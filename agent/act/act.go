@@ -26,6 +26,7 @@ type Config struct {
 	Tool    *lvm.Tool
 	Locks   *storage.Locks
 	Changed func() // what States tells has changed
+	Doing   func() // another step has begun
 	// MayServeAlone asks the coordinators whether a resource of DRBD 8.4 may
 	// become Primary without its peer; an error is a no.
 	MayServeAlone func(ctx context.Context, resource string) error
@@ -44,7 +45,8 @@ type Engine struct {
 	ordered bool
 	facts   struct { // of this process alone
 		confirmed bool
-		applied   map[string]string
+		applied   map[string]string     // by resource: the file that the kernel runs
+		metadata  map[string]remembered // by LV UUID
 		together  map[string]int64
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
@@ -69,7 +71,7 @@ type key struct {
 // NewEngine makes an Engine without an order.
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
-	e.facts.applied, e.facts.together, e.tried = map[string]string{}, map[string]int64{}, map[string]time.Time{}
+	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
 	return e
 }
 
@@ -251,11 +253,17 @@ func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, agai
 	e.lookAtGrowth(ctx, name)
 	in := e.input(name)
 	plan = decide.Next(in, name)
-	if len(plan.Steps) == 0 && len(decide.Looks(in, name)) == 0 && !e.releasing(in, name) {
-		return plan, false, nil, nil
+	if len(plan.Steps) == 0 && !e.releasing(in, name) {
+		if len(decide.Looks(in, name)) == 0 {
+			return plan, false, nil, nil
+		}
+		e.lookAtMetadata(ctx, in, name, true)
+		if plan = decide.Next(in, name); len(plan.Steps) == 0 {
+			return plan, false, nil, nil
+		}
 	}
 	// Something is to be done: on fresh knowledge only.
-	in, failed = e.fresh(ctx, name)
+	in, failed = e.fresh(ctx, name, plan)
 	if failed != nil {
 		return plan, false, failed, nil
 	}
@@ -309,7 +317,7 @@ func (e *Engine) doing(name string, step decide.Step) {
 	e.mu.Lock()
 	e.key(name).doing = step.String()
 	e.mu.Unlock()
-	e.Changed()
+	e.Doing()
 }
 
 // States is how far every replica has come, and which reservations are proven

@@ -77,7 +77,7 @@ func (n *node) start() {
 	n.drbd = observe.NewDRBD(n.Run, n.DRBD.Follow, n.log, func(names ...string) { n.engine.Poke(names...) })
 	n.engine = act.NewEngine(act.Config{
 		Log: n.log, Root: n.Root, Journal: n.journal, LVM: n.lvm, DRBD: n.drbd, Tool: tool, Locks: locks,
-		Changed: func() {}, Hook: n.hook,
+		Changed: func() {}, Doing: func() {}, Hook: n.hook,
 	})
 	n.ended = make(chan struct{})
 	ended := n.ended

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"rvol/agent/decide"
@@ -44,10 +45,12 @@ func (e *Engine) input(name string) decide.Input {
 const freshFor = 2 * time.Second
 
 // fresh is the same after asking LVM and the kernel.
-func (e *Engine) fresh(ctx context.Context, name string) (decide.Input, *decide.Refusal) {
-	order := e.input(name).Desired
-	for vg := range groups(order, name) {
-		e.LVM.Fresh(ctx, vg, freshFor)
+func (e *Engine) fresh(ctx context.Context, name string, plan decide.Plan) (decide.Input, *decide.Refusal) {
+	if !creates(plan) {
+		order := e.input(name).Desired
+		for vg := range groups(order, name) {
+			e.LVM.Fresh(ctx, vg, freshFor)
+		}
 	}
 	in := e.input(name)
 	if in.Observed.NoDRBD != "" || in.Observed.DRBDError != "" {
@@ -67,14 +70,70 @@ func (e *Engine) fresh(ctx context.Context, name string) (decide.Input, *decide.
 			in.Observed.Resources = []drbd.Resource{r}
 		}
 	}
+	e.lookAtMetadata(ctx, in, name, false)
+	return in, nil
+}
+
+// creates says that nothing but volumes is to be made: storage looks at their group by itself, under its lock.
+func creates(p decide.Plan) bool {
+	for _, s := range p.Steps {
+		if _, ok := s.(decide.CreateLV); !ok {
+			return false
+		}
+	}
+	return len(p.Steps) > 0
+}
+
+// lookAtMetadata adds to the input what Looks asks for. idle: there is nothing to do, it is for the report alone.
+func (e *Engine) lookAtMetadata(ctx context.Context, in decide.Input, name string, idle bool) {
 	for _, l := range decide.Looks(in, name) {
-		md, err := e.DRBD.Metadata(ctx, l, e.resFile(name))
-		if err != nil {
-			md = decide.Metadata{Err: err.Error()}
+		md, known := e.recall(in, name, l, idle)
+		if !known {
+			var err error
+			if md, err = e.DRBD.Metadata(ctx, l, e.resFile(name)); err != nil {
+				md = decide.Metadata{Err: err.Error()}
+			}
+			e.remember(l.LV.UUID, remembered{Metadata: md})
 		}
 		in.Observed.Metadata[l.LV.UUID] = md
 	}
-	return in, nil
+}
+
+// remembered is what metadata said last.
+type remembered struct {
+	decide.Metadata
+	written bool // by this process, which has not looked since
+}
+
+func (e *Engine) remember(lv string, md remembered) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.facts.metadata[lv] = md
+}
+
+// recall answers a look without asking: what the last step has written is there, once; and a data generation that nobody has begun is
+// still not begun while the disk is Inconsistent, Secondary and at rest. Before anything is done the kernel is asked all the same.
+func (e *Engine) recall(in decide.Input, name string, l decide.Look, idle bool) (decide.Metadata, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := e.facts.metadata[l.LV.UUID]
+	delete(e.facts.metadata, l.LV.UUID)
+	if l.Attached && last.Attached && idle && last.Current == drbd.JustCreated && unborn(in, name, l.Number) {
+		e.facts.metadata[l.LV.UUID] = last
+		return last.Metadata, true
+	}
+	return last.Metadata, last.written && !l.Attached
+}
+
+// unborn says that nothing can have given the device a data generation.
+func unborn(in decide.Input, resource string, number int) bool {
+	r, _ := in.Observed.Resource(resource)
+	dev, _ := r.Device(number)
+	resyncing := slices.ContainsFunc(r.Peers, func(p drbd.Peer) bool {
+		d, _ := p.Device(number)
+		return d.Repl.Resyncing()
+	})
+	return r.Role == drbd.Secondary && dev.Disk == drbd.Inconsistent && !resyncing
 }
 
 type look string

@@ -13,7 +13,8 @@ import (
 )
 
 // writeFile lets the tools read the new file before it takes the old one's
-// place, and sees that an administrator's drbdadm finds it.
+// place, and sees that an administrator's drbdadm finds it. The first file of a
+// resource takes nobody's place: bringing it up reads it.
 func (e *Engine) writeFile(ctx context.Context, s decide.WriteFile) error {
 	path := e.resFile(s.Resource)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -23,8 +24,10 @@ func (e *Engine) writeFile(ctx context.Context, s decide.WriteFile) error {
 	if err != nil {
 		return err
 	}
-	if err := e.DRBD.Tool().Check(ctx, drbd.Ref{Name: s.Resource, File: temp, Minors: s.Minors, Alone: s.Alone}); err != nil {
-		return errors.Join(fmt.Errorf("check the new file: %w", err), os.Remove(temp))
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		if err := e.DRBD.Tool().Check(ctx, drbd.Ref{Name: s.Resource, File: temp, Minors: s.Minors, Alone: s.Alone}); err != nil {
+			return errors.Join(fmt.Errorf("check the new file: %w", err), os.Remove(temp))
+		}
 	}
 	if err := commit(temp, path); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (e *Engine) createLV(ctx context.Context, s decide.CreateLV) error {
 	device, err := backend.Create(ctx, storage.Spec{
 		Name: name, Size: roundUp(b.Size), Tags: storage.Tags(s.Cluster, b.Reservation), Wipe: storage.Wipe(b.Wipe),
 	})
-	if err != nil || b.Wipe != "" { // else the last thing that was done is that it was seen
+	if err != nil { // else the last thing that was done is that it was seen
 		e.LVM.Fresh(ctx, b.VG, 0)
 	}
 	if err != nil {
@@ -107,6 +107,7 @@ func (e *Engine) makeMetadata(ctx context.Context, s decide.MakeMetadata) error 
 	if err := tool.WriteDevUUID(ctx, disk, s.Device); err != nil {
 		return err
 	}
+	e.remember(s.LV.UUID, remembered{Metadata: decide.Metadata{Current: drbd.JustCreated, Device: s.Device}, written: true})
 	fact.MetaMade = true
 	return e.Journal.Backing(s.Reservation, fact)
 }

@@ -77,10 +77,9 @@ func (p *unit) Kill() {
 	}
 }
 
-// wait ends once the tool has: on systemd's word, or when a look at the unit
-// says so.
+// wait ends once the tool has, on systemd's word or when a look at the unit
+// says so, and clears the unit away.
 func (p *unit) wait(ended <-chan string) {
-	defer close(p.done)
 	poll := time.NewTicker(p.units.poll)
 	defer poll.Stop()
 	for {
@@ -90,13 +89,15 @@ func (p *unit) wait(ended <-chan string) {
 		case <-poll.C:
 		}
 		if p.look() {
+			close(p.done)
+			p.clear()
 			return
 		}
 	}
 }
 
-// look reports whether the tool has ended, and if so notes how and clears the
-// unit away. Without an answer from systemd it has not.
+// look reports whether the tool has ended, and if so notes how. Without an
+// answer from systemd it has not.
 func (p *unit) look() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), callTime)
 	defer cancel()
@@ -113,7 +114,6 @@ func (p *unit) look() bool {
 		return false
 	}
 	p.result = p.read(ctx, m)
-	p.clear(ctx, m)
 	return true
 }
 
@@ -141,9 +141,13 @@ func (p *unit) read(ctx context.Context, m manager) Result {
 
 // clear makes systemd forget the unit. What fails here is found by the next
 // life's Left.
-func (p *unit) clear(ctx context.Context, m manager) {
-	_, _ = m.StopUnitContext(ctx, p.name, "replace", nil)
-	_ = m.ResetFailedUnitContext(ctx, p.name)
+func (p *unit) clear() {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	if m, err := p.units.manager(ctx); err == nil {
+		_, _ = m.StopUnitContext(ctx, p.name, "replace", nil)
+		_ = m.ResetFailedUnitContext(ctx, p.name)
+	}
 	_ = os.Remove(p.file("out"))
 	_ = os.Remove(p.file("err"))
 }

@@ -116,7 +116,7 @@ func (u *Units) Left(ctx context.Context) ([]Process, error) {
 	for _, s := range list {
 		p := &unit{units: u, name: s.Name, argv: execStart(ctx, m, s.Name), started: time.Now(), done: make(chan struct{})}
 		if s.ActiveState != "activating" {
-			p.clear(ctx, m)
+			p.clear()
 			continue
 		}
 		go p.wait(nil)

@@ -18,9 +18,10 @@ type stream = grpc.BidiStreamingClient[agentv1.FromAgent, agentv1.ToAgent]
 
 // Times of a conversation.
 const (
-	debounce    = 20 * time.Millisecond // of reports: what happens together is told together
-	resendAfter = 15 * time.Second      // of results that nobody acknowledged
-	sendTime    = 10 * time.Second      // for one message to be taken
+	debounce    = 20 * time.Millisecond  // of reports: what happens together is told together
+	leisure     = 300 * time.Millisecond // the same of progress, which only people read
+	resendAfter = 15 * time.Second       // of results that nobody acknowledged
+	sendTime    = 10 * time.Second       // for one message to be taken
 )
 
 // A conversation is what is remembered during one stream.
@@ -34,6 +35,7 @@ type conversation struct {
 	full     bool                 // a full report is due
 	ready    <-chan struct{}      // closed when there is something to report; nil then
 	soon     <-chan time.Time     // when the next report goes out; nil: none is due
+	due      time.Time            // the same
 }
 
 // converse sends reports, results and heartbeats, and takes orders.
@@ -58,12 +60,13 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 			err = c.take(ctx, m)
 		case <-c.ready:
 			c.ready = nil
-			c.speak()
+			c.speak(debounce)
 		case <-s.changed:
 			err = c.ask(cancel)
-			c.speak()
+			c.speak(debounce)
+		case <-s.progress:
+			c.speak(leisure)
 		case <-c.soon:
-			c.soon = nil
 			err = c.report(ctx, cancel)
 		case <-tick.C:
 			err = c.beat(cancel)
@@ -74,11 +77,12 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 	}
 }
 
-// speak lets a report follow soon, unless the first observation is not there
-// yet.
-func (c *conversation) speak() {
-	if c.ready == nil && c.soon == nil {
-		c.soon = time.After(debounce)
+// speak lets a report follow within a time, unless the first observation is
+// not there yet.
+func (c *conversation) speak(within time.Duration) {
+	at := time.Now().Add(within)
+	if c.ready == nil && (c.soon == nil || at.Before(c.due)) {
+		c.due, c.soon = at, time.After(within)
 	}
 }
 
@@ -132,11 +136,11 @@ func (c *conversation) receive(ctx context.Context, in chan<- *agentv1.ToAgent) 
 func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) error {
 	switch m := m.Message.(type) {
 	case *agentv1.ToAgent_Desired:
-		c.speak()
+		c.speak(debounce)
 		return c.order(ctx, m.Desired)
 	case *agentv1.ToAgent_ReportRequest:
 		c.full = true
-		c.speak()
+		c.speak(debounce)
 	case *agentv1.ToAgent_ResultAck:
 		return c.Acked(m.ResultAck.Id)
 	case *agentv1.ToAgent_SoleAnswer:
@@ -174,6 +178,7 @@ func (c *conversation) order(ctx context.Context, m *agentv1.Desired) error {
 
 // report sends what has changed since the last one of this session.
 func (c *conversation) report(ctx context.Context, cancel context.CancelCauseFunc) error {
+	c.soon = nil
 	if err := c.sendResults(cancel); err != nil {
 		return err
 	}

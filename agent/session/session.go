@@ -43,7 +43,8 @@ type Config struct {
 // A Session keeps one stream to the leader.
 type Session struct {
 	Config
-	changed chan struct{}
+	changed  chan struct{}
+	progress chan struct{}
 
 	mu     sync.Mutex
 	leader string   // where to try first
@@ -55,13 +56,21 @@ type Session struct {
 
 // New makes a Session.
 func New(c Config) *Session {
-	return &Session{Config: c, changed: make(chan struct{}, 1), state: "not connected yet"}
+	return &Session{Config: c, changed: make(chan struct{}, 1), progress: make(chan struct{}, 1), state: "not connected yet"}
 }
 
 // Changed says that Report or Results have something new.
 func (s *Session) Changed() {
 	select {
 	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Progress says that Report has something that nobody acts on: it may wait.
+func (s *Session) Progress() {
+	select {
+	case s.progress <- struct{}{}:
 	default:
 	}
 }

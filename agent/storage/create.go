@@ -115,13 +115,13 @@ func (v *volumes) wipe(ctx context.Context, s Spec, d *Device) error {
 	if err != nil {
 		return err
 	}
-	err = v.Locks.Change(ctx, v.VG, func() error {
-		return v.Tool.LVUntag(ctx, v.VG, s.Name.String(), wipingTag)
-	})
-	if err != nil {
+	return v.Locks.Change(ctx, v.VG, func() error {
+		if err := v.Tool.LVUntag(ctx, v.VG, s.Name.String(), wipingTag); err != nil {
+			return err
+		}
+		lv, err := v.existing(ctx, s)
+		*d = view{}.device(lv)
+		d.JustCreated = true
 		return err
-	}
-	d.Tags = slices.DeleteFunc(slices.Clone(d.Tags), func(tag string) bool { return tag == wipingTag })
-	d.JustCreated = true
-	return nil
+	})
 }
