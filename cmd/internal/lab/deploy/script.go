@@ -178,18 +178,21 @@ func (s Scripted) Fault(node, verb, kind string, args []string) error {
 	}
 	return s.shell(node, spoil+`for t in $tools; do
 		rm -f /usr/sbin/$t
-		{ echo '#!/bin/sh'; echo 'case " ${0##*/} $* " in *" %[2]s "*)' %[3]s ';; esac'; echo "exec /usr/lib/whole/$t \"\$@\""; } >/usr/sbin/$t
+		{ echo '#!/bin/sh'; echo 'case " ${0##*/} $* " in *" %[2]s "*)' %[3]s ';; esac'; echo "[ $t != lvm -o \${0##*/} = lvm ] || set -- \${0##*/} \"\$@\""; echo "exec /usr/lib/whole/$t \"\$@\""; } >/usr/sbin/$t
 		chmod 755 /usr/sbin/$t
 	done`, toolsOf(verb), verb, quote(does))
 }
 
-// spoil keeps the tools before they are spoiled.
+// spoil keeps the tools before they are spoiled. LVM's are links to one program, which looks at its name.
 const spoil = `tools='%[1]s'; mkdir -p /usr/lib/whole /run/spoiled; ln -sf /bin/sleep /run/spoiled/hang
-	for t in $tools; do [ -e /usr/lib/whole/$t ] || cp -a /usr/sbin/$t /usr/lib/whole/$t; done
+	for t in $tools; do [ -e /usr/lib/whole/$t ] || cp -pL /usr/sbin/$t /usr/lib/whole/$t; done
 `
 
-// toolsOf are the programs that understand a verb: LVM's are called like it.
+// toolsOf are the programs that understand a verb: LVM's are called like it, but for its full report.
 func toolsOf(verb string) string {
+	if verb == "fullreport" {
+		return "lvm"
+	}
 	if strings.HasPrefix(verb, "lv") || strings.HasPrefix(verb, "vg") || strings.HasPrefix(verb, "pv") || strings.HasPrefix(verb, "drbd") {
 		return verb
 	}
