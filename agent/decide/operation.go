@@ -53,7 +53,7 @@ func (p *planner) newUUID(op Operation, r Resource, want string) (step Step, wai
 	s := NewCurrentUUID{Target: r.target(alone), Operation: op.ID, Sync: drbd.FullInitialSync}
 	// Without a peer, DRBD 8.4 takes new-current-uuid --clear-bitmap and leaves the disk
 	// Inconsistent; there is nobody to sync either.
-	if op.NewUUID.ClearBitmap && !(alone && p.in.Observed.DRBD.Is84()) {
+	if op.NewUUID.ClearBitmap && (!alone || !p.in.Observed.DRBD.Is84()) {
 		s.Sync = drbd.SkipInitialSync
 	}
 	for _, d := range todo {
