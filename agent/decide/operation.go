@@ -76,6 +76,9 @@ func (p *planner) outcome(op Operation, r Resource, todo []Device) (_ Result, ov
 
 // grantFits says why the grant can never be used on this replica.
 func (p *planner) grantFits(op Operation, r Resource) string {
+	if r.Formed {
+		return "not run: volume " + r.Volume + " is formed"
+	}
 	if r.Type != Diskful || len(op.NewUUID.LVUUIDs) != len(r.Devices) {
 		return "not run: the grant names other devices than the replica has"
 	}

@@ -50,6 +50,7 @@ func TestFirstDataGeneration(t *testing.T) {
 			"the node runs another revision", empty(v9).granted().with(func(w *world) { w.r().Revision = 3 }),
 			"operation op waits: the node runs another revision than 2",
 		},
+		{"the volume is formed", empty(v9).granted().with(func(w *world) { w.r().Formed = true }), "finish operation op"},
 		{"the grant is for another volume", empty(v9).granted().with(func(w *world) { w.Desired.Operations[0].NewUUID.LVUUIDs[0] = "other" }), "finish operation op"},
 		{"the grant knows other peers", empty(v9).granted().with(func(w *world) { w.Desired.Operations[0].NewUUID.Peers = nil }), "finish operation op"},
 		{"the metadata was not made here", empty(v9).granted().with(func(w *world) {

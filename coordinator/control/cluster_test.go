@@ -173,7 +173,7 @@ func (c *cluster) obey(v state.View, name string, a *agent) inventory.Node {
 		st := inventory.ReplicaState{Volume: r.Volume, UID: r.UID, Preconfigured: true, JustCreated: !vs.Formed}
 		for _, d := range r.Devices {
 			st.Backing = append(st.Backing, inventory.Backing{
-				Number: d.Number, Reservation: d.Reservation, LVUUID: "lv-" + d.Reservation, LVSize: a.lvs[d.Reservation],
+				Number: d.Number, Reservation: d.Reservation, LVUUID: "lv-" + d.Reservation, LVSize: a.lvs[d.Reservation], Usable: a.lvs[d.Reservation],
 			})
 			if a.full != "" && transition.Growing(vs) {
 				st.Error, st.ErrorClass, st.Definite = a.full, "no-space", true

@@ -168,6 +168,8 @@ func configurationReady(vol *model.Volume, vs *model.VolumeStatus, class *model.
 
 // form takes one step of formation.
 func (c Volume) form(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcome, error) {
+	vs = model.Clone(vs)
+	vs.Pending = pending(w, vs) // written with what is written next: alone it is worth no entry
 	in := formation.Input{
 		Volume: vol, Status: vs, Layout: VolumeLayout(vs), Now: w.Now, Secret: w.Fresh() + w.Fresh(),
 		Zeroing: func(p model.PoolID) bool {
@@ -185,6 +187,7 @@ func (c Volume) form(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcom
 	in.Pool = ps
 	in.Replicas = formationReplicas(w, vol.Name, ps)
 	in.Operation = formationOperation(w.State, vol.Name)
+	in.OldSecret, _ = state.Get[*model.Secret](w.State, model.VolumeSecret(vol.Name))
 	in.InStep = inStep(w, vs, in.Replicas)
 	got, err := formation.Next(in)
 	if err != nil {
@@ -198,10 +201,8 @@ func (c Volume) form(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcom
 	b.Expect(vol.Key(), vol.Revision) // a deletion that came in between wins
 	b.Expect(vs.Key(), vs.Revision)
 	for _, o := range got.Put {
-		if s, ok := o.(*model.Secret); ok {
-			if old, ok := state.Get[*model.Secret](w.State, s.Name); ok {
-				s.Revision = old.Revision
-			}
+		if s, ok := o.(*model.Secret); ok && in.OldSecret != nil {
+			s.Revision = in.OldSecret.Revision
 		}
 		b.Put(o)
 	}
@@ -212,12 +213,18 @@ func (c Volume) form(w World, vol *model.Volume, vs *model.VolumeStatus) (Outcom
 	return out, nil
 }
 
+// pending is what the volume's replicas ask of the mesh.
+func pending(w World, vs *model.VolumeStatus) []model.PendingReplicaTransition {
+	return formation.Pending(vs.Pending, vs.Datamesh.Members, slices.Collect(state.Under[*model.Replica](w.State, vs.Name+"/")), w.Now)
+}
+
 // inStep is how long the active step has lasted while every agent concerned had
-// reported. Only the clock of the active step runs.
+// reported. Only the clock of the active step runs. An agent whose node the pool has
+// given up is not waited for: that is decided, and formation goes on elsewhere.
 func inStep(w World, vs *model.VolumeStatus, rs []formation.Replica) time.Duration {
 	all := true
 	for _, r := range rs {
-		if !r.Deleting() && (!r.Known || !r.Conditions.Is("Scheduled", model.True)) {
+		if !r.Deleting() && (!r.Known && r.Eligible || !r.Conditions.Is("Scheduled", model.True)) {
 			all = false
 		}
 	}
@@ -301,6 +308,7 @@ func formationOperation(v state.View, volume string) *model.Operation {
 func (c Volume) judge(w World, vol *model.Volume, vs *model.VolumeStatus) Outcome {
 	next := model.Clone(vs)
 	next.Conditions = next.Conditions.With(c.satisfies(w, vol, vs), w.Now)
+	next.Pending = pending(w, vs)
 	cause := "volume " + vol.Name + ": conditions"
 	if why := soleOf(w, vol, vs, next); why != "" {
 		cause = "volume " + vol.Name + ": " + why

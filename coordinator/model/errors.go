@@ -54,6 +54,7 @@ const (
 	ConstraintUnique    = "unique"
 	ConstraintSerial    = "serial"
 	ConstraintReference = "reference" // a replica names a reservation that is not there for it
+	ConstraintFormed    = "formed"    // a volume that may hold data would be formed anew
 	ConstraintToken     = "token"     // a token is lapsed, or was used by another
 	ConstraintFormat    = "format"    // the state's format may not become what was asked
 	ConstraintRequest   = "request"
@@ -72,7 +73,7 @@ func (r *Refusal) Unwrap() error {
 		return ErrExists
 	case ConstraintSerial:
 		return ErrBusy
-	case ConstraintToken:
+	case ConstraintToken, ConstraintFormed:
 		return ErrForbidden
 	case ConstraintDecode, ConstraintRequest, ConstraintFormat:
 		return ErrInvalid

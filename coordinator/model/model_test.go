@@ -158,7 +158,7 @@ func TestRefusalsAreTheirSentinels(t *testing.T) {
 		ErrExists:    {{Constraint: ConstraintExpect}, {Constraint: ConstraintUnique}},
 		ErrNoSpace:   {{Constraint: ConstraintCapacity}},
 		ErrBusy:      {{Constraint: ConstraintSerial}},
-		ErrForbidden: {{Constraint: ConstraintToken}},
+		ErrForbidden: {{Constraint: ConstraintToken}, {Constraint: ConstraintFormed}},
 		ErrInvalid:   {{Constraint: ConstraintRequest}, {Constraint: ConstraintDecode}, {Constraint: ConstraintFormat}},
 	} {
 		for _, r := range refusals {

@@ -70,7 +70,7 @@ func (t *tables) judge(txn Txn) (*draft, *model.Refusal) {
 		return nil, r
 	}
 	for _, check := range []func(*draft) *model.Refusal{
-		checkCapacity, checkUnique, checkReferences, checkSerial, checkTokens, checkFormat,
+		checkCapacity, checkUnique, checkReferences, checkSerial, checkFormed, checkTokens, checkFormat,
 	} {
 		if r := check(d); r != nil {
 			return nil, r

@@ -39,6 +39,8 @@ type refusalCase struct {
 func TestConstraintsRefuseWithAReason(t *testing.T) {
 	token := &model.Token{Meta: named("t1"), ExpiresAt: start.Add(time.Minute)}
 	redeemed := with(token, func(t *model.Token) { t.RedeemedBy = "key-a" })
+	formed := with(moved(), func(s *model.VolumeStatus) { s.Formed = true })
+	bootstrap := &model.Operation{Meta: named("db-1-formation-2"), Type: model.OperationCreateNewUUID, Volume: "db-1"}
 	res := reservation("r1", 1)
 	disk := model.ReplicaDevice{Minor: 10000, Reservation: "r1"}
 	withLV := func(uid, lv string) *model.Reservation {
@@ -173,6 +175,37 @@ func TestConstraintsRefuseWithAReason(t *testing.T) {
 			txn: put(t, with(moved("resize/v1", "attach/v1"), func(s *model.VolumeStatus) {
 				s.Transitions[1].Compatible = true
 			})),
+		},
+		{
+			name:  "formed: taken back",
+			given: []model.Object{formed},
+			txn:   put(t, moved()),
+			want:  &model.Refusal{Constraint: "formed", Object: "volume.status/db-1", Reason: "the volume is formed, and stays so: formation would destroy its data"},
+			is:    model.ErrForbidden,
+		},
+		{
+			name:  "formed: formation begun again",
+			given: []model.Object{formed},
+			txn:   put(t, with(formed, func(s *model.VolumeStatus) { s.Formation = &model.Transition{Plan: "formation/v1"} })),
+			want:  &model.Refusal{Constraint: "formed", Object: "volume.status/db-1", Reason: "the volume is formed, and stays so: formation would destroy its data"},
+			is:    model.ErrForbidden,
+		},
+		{
+			name:  "formed: another first data generation",
+			given: []model.Object{formed},
+			txn:   put(t, bootstrap),
+			want:  &model.Refusal{Constraint: "formed", Object: "operation/db-1-formation-2", Reason: "volume db-1 is formed: a first data generation would destroy its data"},
+			is:    model.ErrForbidden,
+		},
+		{
+			name:  "formed: the result of the operation that formed it",
+			given: []model.Object{bootstrap},
+			txn:   put(t, formed, with(bootstrap, func(o *model.Operation) { o.Phase = model.OperationSucceeded })),
+		},
+		{
+			name:  "formed: the volume goes",
+			given: []model.Object{formed},
+			txn:   state.Txn{Delete: []model.Key{formed.Key()}},
 		},
 		{
 			name:  "token: redeemed in time",

@@ -82,6 +82,28 @@ func moving(v *model.VolumeStatus) []string {
 	return plans
 }
 
+// checkFormed refuses what would form a volume anew that may hold data: to take back that
+// it is formed, to begin formation again, to permit a first data generation.
+func checkFormed(d *draft) *model.Refusal {
+	for _, c := range d.changes {
+		switch after := c.after.(type) {
+		case *model.Operation:
+			if after.Type != model.OperationCreateNewUUID || c.before != nil {
+				continue // permitted when it was granted
+			}
+			o, _ := d.after(model.Key{Kind: model.KindVolumeStatus, Name: after.Volume}.String())
+			if vs, ok := o.(*model.VolumeStatus); ok && vs.Formed {
+				return refuse(model.ConstraintFormed, c.object, "volume %s is formed: a first data generation would destroy its data", after.Volume)
+			}
+		case *model.VolumeStatus:
+			if before, ok := c.before.(*model.VolumeStatus); ok && before.Formed && (!after.Formed || after.Formation != nil) {
+				return refuse(model.ConstraintFormed, c.object, "the volume is formed, and stays so: formation would destroy its data")
+			}
+		}
+	}
+	return nil
+}
+
 // checkTokens refuses to redeem a token that has lapsed, or for a second key. It is the
 // one place where the time of an entry decides anything.
 func checkTokens(d *draft) *model.Refusal {

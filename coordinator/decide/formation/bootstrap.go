@@ -21,6 +21,9 @@ func bootstrap(in Input) Outcome {
 	limit := timeout(in, want)
 	switch op := in.Operation; {
 	case op == nil:
+		if why := unready(in, rs); why != "" {
+			return waitOr(in, stepTimeout, why) // a leader may have changed since the step before
+		}
 		return grant(in, want)
 	case op.NewUUID == nil || op.NewUUID.Revision != in.Status.Datamesh.Revision:
 		out := Outcome{Delete: []model.Object{op}, Cause: fmt.Sprintf("form %s: drop %s of an earlier formation", in.Volume.Name, op.Name)}
@@ -34,6 +37,9 @@ func bootstrap(in Input) Outcome {
 	}
 	if why := upToDate(ds); why != "" {
 		return waitOr(in, limit, why)
+	}
+	if why := voting(in, rs); why != "" {
+		return Outcome{Wait: why} // the data is there: beginning again would gain nothing
 	}
 	st := model.Clone(in.Status)
 	out := advance(in, st, "all UpToDate: formed")
@@ -114,6 +120,21 @@ func timeout(in Input, op *model.Operation) time.Duration {
 		size += d.Size
 	}
 	return stepTimeout + time.Duration(size/syncRate)*time.Second
+}
+
+// voting says which tie-breaker does not stand ready.
+func voting(in Input, rs []Replica) string {
+	for _, r := range rs {
+		if r.Type == model.Diskful {
+			continue
+		}
+		for _, check := range []func(Input, []Replica) string{configured, connected} {
+			if why := check(in, append(diskful(rs), r)); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 func upToDate(ds []Replica) string {

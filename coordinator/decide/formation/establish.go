@@ -49,20 +49,27 @@ func setQuorum(in Input, st *model.VolumeStatus, voters int) {
 // establish waits until every member runs the mesh's revision, is connected to all, and
 // is ready to be given its first data: Inconsistent and Established everywhere.
 func establish(in Input) Outcome {
-	rs := active(in)
+	if why := unready(in, active(in)); why != "" {
+		return waitOr(in, stepTimeout, why)
+	}
+	return advance(in, model.Clone(in.Status), "all connected, Inconsistent and Established")
+}
+
+// unready says why the volume must not be given its first data generation; "": it may.
+func unready(in Input, rs []Replica) string {
 	var members []int
 	for _, m := range in.Status.Datamesh.Members {
 		members = append(members, m.ID)
 	}
 	if !slices.Equal(members, ids(rs)) {
-		return waitOr(in, stepTimeout, fmt.Sprintf("members %v are not the replicas %v", members, ids(rs)))
+		return fmt.Sprintf("members %v are not the replicas %v", members, ids(rs))
 	}
-	for _, check := range []func(Input, []Replica) string{configured, connected, bootstrapReady} {
+	for _, check := range []func(Input, []Replica) string{eligible, configured, connected, bootstrapReady} {
 		if why := check(in, rs); why != "" {
-			return waitOr(in, stepTimeout, why)
+			return why
 		}
 	}
-	return advance(in, model.Clone(in.Status), "all connected, Inconsistent and Established")
+	return ""
 }
 
 func configured(in Input, rs []Replica) string {
@@ -105,8 +112,7 @@ func connection(r Replica, id, replicas int) drbd.ConnState {
 }
 
 func bootstrapReady(_ Input, rs []Replica) string {
-	ds := diskful(rs)
-	for _, r := range ds {
+	for _, r := range diskful(rs) {
 		if disk := r.Resource.Disk(); disk != drbd.Inconsistent {
 			return fmt.Sprintf("replica %s: disk is %s, want Inconsistent", name(r), disk)
 		}

@@ -124,6 +124,9 @@ func TestNext(t *testing.T) {
 		{"a replica that left the eligible nodes goes with its reservation", Preconfigure, func(in *Input) {
 			in.Replicas[1].Eligible = false
 		}, "put replica/db-1/1; put reservation/res1"},
+		{"and is not waited for when its agent is silent", Preconfigure, func(in *Input) {
+			in.Replicas[1].Eligible, in.Replicas[1].Known = false, false
+		}, "put replica/db-1/1; put reservation/res1"},
 		{"one too many: the least progressed goes", Preconfigure, func(in *Input) {
 			in.Replicas = append(in.Replicas, replica(2, Preconfigure))
 			in.Replicas[0].State.Preconfigured = false
@@ -159,6 +162,10 @@ func TestNext(t *testing.T) {
 			"backing too small", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Usable = 1 },
 			"put volume.status/db-1; wait: replica 0 (n1): device 0 has 1 usable bytes, 1073741824 are needed",
 		},
+		{
+			"backing of unknown size", Preconfigure, func(in *Input) { in.Replicas[0].State.Backing[0].Usable = 0 },
+			"put volume.status/db-1; wait: replica 0 (n1): device 0 has 0 usable bytes, 1073741824 are needed",
+		},
 		{"all prepared: all join in one write, with the secret", Preconfigure, func(*Input) {}, "put secret/volume/db-1; put volume.status/db-1"},
 		{
 			"members differ from replicas", EstablishConnectivity, func(in *Input) { in.Replicas[1].DeletingSince = now },
@@ -180,6 +187,24 @@ func TestNext(t *testing.T) {
 			"put volume.status/db-1; wait: replica 1 (n2): its metadata is not just created",
 		},
 		{"connected, Inconsistent, Established: bootstrap", EstablishConnectivity, func(*Input) {}, "put volume.status/db-1"},
+		{
+			"a member's node is given up", EstablishConnectivity, func(in *Input) { in.Replicas[1].Eligible, in.InStep = false, time.Minute },
+			"put replica/db-1/0; put reservation/res0; put replica/db-1/1; put reservation/res1; put volume.status/db-1; restart",
+		},
+		{
+			"nothing is granted once a peer is not connected any more", BootstrapData, func(in *Input) {
+				in.Replicas[1].Resource.Peers[0].Connection = drbd.Connecting
+			},
+			"put volume.status/db-1; wait: replica 1 (n2) is not connected to replica 0 (n1): Connecting",
+		},
+		{
+			"nothing is granted once a disk is not just created any more", BootstrapData, func(in *Input) { in.Replicas[1].State.JustCreated = false },
+			"put volume.status/db-1; wait: replica 1 (n2): its metadata is not just created",
+		},
+		{
+			"nothing is granted once the members are not the replicas", BootstrapData, func(in *Input) { in.Replicas[1].DeletingSince = now },
+			"put volume.status/db-1; wait: members [0 1] are not the replicas [0]",
+		},
 		{"one operation on the lowest id", BootstrapData, func(*Input) {}, "put operation/db-1-formation-2"},
 		{"an operation of an earlier formation is dropped", BootstrapData, func(in *Input) {
 			in.Operation = granted(*in, model.OperationSucceeded)
@@ -245,6 +270,7 @@ func TestARestartKeepsTheRevisionAndNothingElse(t *testing.T) {
 	t.Parallel()
 	in := forming(2, EstablishConnectivity)
 	in.Operation = granted(in, model.OperationPending)
+	in.OldSecret = &model.Secret{Meta: model.Meta{Name: model.VolumeSecret("db-1")}}
 	in.Replicas[0].State.AppliedRevision = 0
 	in.InStep = time.Hour
 	out, err := Next(in)
@@ -255,8 +281,8 @@ func TestARestartKeepsTheRevisionAndNothingElse(t *testing.T) {
 	if st.Datamesh.Revision != 2 || st.Datamesh.Members != nil || st.Configuration != nil || st.Formation != nil || st.Restarts != 1 {
 		t.Errorf("status after the restart: %+v", st)
 	}
-	if len(out.Delete) != 1 {
-		t.Errorf("deleted %d records, want the operation", len(out.Delete))
+	if got := says(Outcome{Delete: out.Delete}); got != "delete operation/db-1-formation-2; delete secret/volume/db-1" {
+		t.Error(got)
 	}
 	st.Configuration = in.Status.Configuration // taken anew before the next try
 	in.Status = st

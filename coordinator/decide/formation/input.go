@@ -17,6 +17,7 @@ type Input struct {
 	Pool      *model.PoolStatus
 	Replicas  []Replica // of the volume, sorted by id, deleting ones too
 	Operation *model.Operation
+	OldSecret *model.Secret // of an earlier try; nil: none
 
 	Now     time.Time     // for people only
 	InStep  time.Duration // how long the active step has lasted while all agents concerned had reported

@@ -120,7 +120,7 @@ func waitOr(in Input, limit time.Duration, message string) Outcome {
 	return restart(in, message)
 }
 
-// restart throws everything away: operation, replicas, mesh. The revision counter goes
+// restart throws everything away: operation, replicas, mesh, secret. The revision counter goes
 // on, and the next try takes new uids, ids, LVs, secret and the class's then valid configuration.
 func restart(in Input, why string) Outcome {
 	st := model.Clone(in.Status)
@@ -137,6 +137,9 @@ func restart(in Input, why string) Outcome {
 	}
 	if in.Operation != nil {
 		out.Delete = append(out.Delete, in.Operation)
+	}
+	if in.OldSecret != nil {
+		out.Delete = append(out.Delete, in.OldSecret)
 	}
 	out.Put = append(out.Put, st)
 	return out

@@ -41,7 +41,7 @@ func count(in Input) Outcome {
 		switch {
 		case r.Deleting():
 			deleting = append(deleting, r)
-		case r.Node != "" && r.Known && !r.Eligible:
+		case r.Node != "" && !r.Eligible:
 			gone = append(gone, r)
 		default:
 			kept = append(kept, r)
@@ -169,7 +169,7 @@ func asAsked(_ Input, rs []Replica) string {
 func largeEnough(in Input, rs []Replica) string {
 	for _, r := range diskful(rs) {
 		for i, d := range in.Status.Datamesh.Devices {
-			if b := r.State.Backing[i]; b.Usable > 0 && b.Usable < d.Size {
+			if b := r.State.Backing[i]; b.Usable < d.Size {
 				return fmt.Sprintf("replica %s: device %d has %d usable bytes, %d are needed", name(r), d.Number, b.Usable, d.Size)
 			}
 		}
