@@ -283,7 +283,10 @@ func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, agai
 			return plan, false, nil, crash
 		}
 		if err != nil {
-			return plan, false, explain(step, err), nil
+			failed = explain(step, err)
+			seen, _ := in.Observed.Resource(name)
+			e.nameUsers(failed, step, err, seen)
+			return plan, false, failed, nil
 		}
 	}
 	return plan, len(plan.Steps) > 0, nil, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rvol/agent/decide"
+	"rvol/agent/host"
 	"rvol/agent/storage"
 	"rvol/drbd"
 	"rvol/lvm"
@@ -51,6 +52,26 @@ func explain(step fmt.Stringer, err error) *decide.Refusal {
 			break
 		}
 	}
+	return r
+}
+
+// nameUsers says who holds a device open, as far as the machine tells, or the kernel's
+// refusal does.
+func (e *Engine) nameUsers(r *decide.Refusal, step fmt.Stringer, err error, seen drbd.Resource) {
+	if !errors.Is(err, drbd.ErrHeldOpen) {
+		return
+	}
+	var users []string
+	for _, d := range seen.Devices {
+		device := fmt.Sprintf("/dev/drbd%d", d.Minor)
+		for _, who := range host.Users(e.Root, device) {
+			users = append(users, device+" is "+who)
+		}
+	}
+	if len(users) > 0 {
+		r.Text = fmt.Sprintf("%s: %s: unmount it, or end who has it open", step, strings.Join(users, ", "))
+		return
+	}
 	if who := drbd.Openers(err); len(who) > 0 {
 		names := make([]string, len(who))
 		for i, o := range who {
@@ -58,5 +79,4 @@ func explain(step fmt.Stringer, err error) *decide.Refusal {
 		}
 		r.Text = fmt.Sprintf("%s: %s: end it or unmount", step, strings.Join(names, ", "))
 	}
-	return r
 }

@@ -119,9 +119,6 @@ func (p *planner) demote(r Resource, state *ReplicaState) (done bool, why *Refus
 	if fenced {
 		what += " (node is fenced)"
 	}
-	if why := p.heldOpen(what); why != nil {
-		return true, why
-	}
 	if why := p.frozen(what); why != nil {
 		return true, why
 	}

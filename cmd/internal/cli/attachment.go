@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +43,8 @@ func attachmentState(at *adminv1.Attachment) string {
 		return "Ready"
 	case isTrue(at, "Attached"):
 		return "attached"
+	case slices.Contains([]string{"IOSuspended", "QuorumLost"}, condition(at.GetConditions(), "Attached").GetReason()):
+		return "suspended"
 	case at.GetGranted():
 		return "attaching"
 	default:
@@ -133,7 +136,7 @@ func detached(n noun[*adminv1.Attachment], at *adminv1.Attachment) func(context.
 			return s, err
 		}
 		return s, &failure{
-			code: exitConflict, what: fmt.Sprintf("attachment %s: not detached: %s", name, now.GetMessage()),
+			code: exitConflict, what: fmt.Sprintf("attachment %s: %s", name, now.GetMessage()),
 			next: "Unmount or close it on " + now.GetNode() + " first.",
 		}
 	}

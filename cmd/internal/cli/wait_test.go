@@ -190,7 +190,7 @@ rvol: volume db-3: not done after 30s; last seen: EstablishConnectivity: waiting
 	{
 		name: "a detach that is given back was refused",
 		args: "volume detach db-1 n1 --wait", events: []event{{time.Second, func(w *world) {
-			w.attachments[0].Meta.DeletingSince, w.attachments[0].Message = nil, "in use by mount (pid 12)"
+			w.attachments[0].Meta.DeletingSince, w.attachments[0].Message = nil, "not detached: in use by mount (pid 12)"
 		}}},
 		code: 4,
 		err: "0s Detaching: waiting for n1 to become Secondary\n" +

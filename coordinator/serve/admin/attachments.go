@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
-	"rvol/drbd"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -33,69 +31,6 @@ func (s *attachments) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.
 	}
 	return out, nil
 }
-
-func attachmentOf(v state.View, seen inventory.View, a *model.Attachment) *adminv1.Attachment {
-	attached := attachedOf(v, seen, a)
-	ready := model.Condition{Type: "Ready", Status: attached.Status, Reason: "NotAttached", Message: attached.Message}
-	if attached.Status == model.True {
-		ready = readyOf(v, seen, a)
-	}
-	out := &adminv1.Attachment{
-		Meta: meta(&a.Meta), Volume: a.Volume, Node: a.Node, Granted: a.Granted, Device: devicePath(a.Volume), Message: a.Message,
-		Conditions: conditions([]model.Condition{attached, ready}),
-	}
-	if out.Message == "" && ready.Status != model.True {
-		out.Message = ready.Message
-	}
-	return out
-}
-
-func attachedOf(v state.View, seen inventory.View, a *model.Attachment) model.Condition {
-	c := model.Condition{Type: "Attached", Status: model.False}
-	vol, ok := state.Get[*model.Volume](v, a.Volume)
-	agent := seen.Node(a.Node)
-	switch {
-	case !ok || vol.Deleting():
-		c.Reason, c.Message = "WaitingForReplicatedVolume", "the volume is being deleted"
-	case !a.Granted:
-		c.Reason, c.Message = "WaitingForGrant", a.Message
-	case !agent.Known() || agent.DRBDError != "":
-		c.Status, c.Reason, c.Message = model.Unknown, "NoReport", "no report from node "+a.Node
-	default:
-		res, up := agent.Resource(model.ResourceName(a.Volume))
-		if up && res.Role == drbd.Primary {
-			c.Status, c.Reason = model.True, "Attached"
-			break
-		}
-		c.Reason, c.Message = "Promoting", "node "+a.Node+" is to become Primary"
-		if r, ok := v.ReplicaOn(a.Node, a.Volume); ok {
-			c.Message = why(agent.Replicas[r.UID], c.Message)
-		}
-	}
-	if a.Deleting() && c.Status != model.Unknown {
-		c.Message = "it is being detached"
-	}
-	return c
-}
-
-// readyOf says whether an attached device serves I/O.
-func readyOf(v state.View, seen inventory.View, a *model.Attachment) model.Condition {
-	c := model.Condition{Type: "Ready", Status: model.True, Reason: "Ready"}
-	res, _ := seen.Node(a.Node).Resource(model.ResourceName(a.Volume))
-	vs, _ := state.Get[*model.VolumeStatus](v, a.Volume)
-	switch {
-	case res.Suspended == "fencing":
-		c.Status, c.Reason, c.Message = model.False, "SuspendedFencing", "I/O is frozen: "+frozenWhy
-	case res.Suspended != "" && res.Suspended != "no":
-		c.Status, c.Reason, c.Message = model.False, "Suspended", "I/O is suspended: "+res.Suspended
-	case !quorate(vs, res):
-		c.Status, c.Reason, c.Message = model.False, "NoQuorum", "it has lost quorum"
-	}
-	return c
-}
-
-// frozenWhy explains a Primary on DRBD 8.4 that waits.
-const frozenWhy = "it lost the other copy, and was not let go on without it: bring the other node back, or see `rvol node show` of this one"
 
 // usersOf lists the attachments of a volume.
 func usersOf(v state.View, volume string) []*model.Attachment {
@@ -222,12 +157,6 @@ func (s *volumes) Detach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 			message = "it was being detached already"
 			return nil, nil
 		}
-		if agent := s.Inventory.View().Node(a.Node); agent.Known() {
-			res, _ := agent.Resource(model.ResourceName(vol.Name))
-			if opener, open := res.Open(); open {
-				return nil, door.Refuse(model.ErrBusy, vol.Key(), fmt.Sprintf("in use on node %s by %s", a.Node, somebody(opener)), "unmount it there first")
-			}
-		}
 		gone := model.Clone(a)
 		gone.DeletingSince = time.Now()
 		return b.Because(fmt.Sprintf("detach %s from node %s is asked for", vol.Name, a.Node)).Put(gone), nil
@@ -236,11 +165,4 @@ func (s *volumes) Detach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 		return nil, err
 	}
 	return &adminv1.Done{Revision: rev, Message: message}, nil
-}
-
-func somebody(opener string) string {
-	if opener == "" {
-		return "a process"
-	}
-	return opener
 }

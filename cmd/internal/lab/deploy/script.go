@@ -94,7 +94,7 @@ func (s Scripted) Tool(ctx context.Context, node string, argv []string) (string,
 	return string(out), err
 }
 
-// Holds lists the node's logical volumes, DRBD resources and .res files.
+// Holds lists the node's logical volumes, DRBD resources, .res files and links to devices.
 func (s Scripted) Holds(ctx context.Context, node string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptTime)
 	defer cancel()
@@ -118,7 +118,8 @@ func (s Scripted) Holds(ctx context.Context, node string) (string, error) {
 	for _, r := range resources {
 		fmt.Fprintf(&out, "drbd %s\n", r.Name)
 	}
-	files, err := s.On(ctx, node, "find /etc/drbd.d/rvol -name '*.res' -printf 'file %f\\n'")
+	files, err := s.On(ctx, node, `find /etc/drbd.d/rvol -name '*.res' -printf 'file %f\n'
+		for l in $(find /dev/rvol /dev/drbd/by-res -type l 2>/dev/null); do echo "link $l $(basename $(readlink -f $l))"; done`)
 	return out.String() + files, err
 }
 

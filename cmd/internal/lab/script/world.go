@@ -26,7 +26,7 @@ type World interface {
 
 	// Tool runs a tool of the node, as its administrator would.
 	Tool(ctx context.Context, node string, argv []string) (string, error)
-	// Holds lists what the node holds of rvol's: a line for each LV, DRBD resource and .res file.
+	// Holds lists what the node holds of rvol's: a line for each LV, DRBD resource, .res file and link to a device.
 	Holds(ctx context.Context, node string) (string, error)
 	// Write and Read use the volume's device where it is attached; Write returns when the data is stable.
 	Write(ctx context.Context, node, volume string, offset int64, data []byte) error

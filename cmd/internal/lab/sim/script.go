@@ -106,7 +106,7 @@ func (s *Scripted) Tool(ctx context.Context, node string, argv []string) (string
 	return string(out), err
 }
 
-// Holds lists the node's logical volumes, DRBD resources and .res files.
+// Holds lists the node's logical volumes, DRBD resources, .res files and links to devices.
 func (s *Scripted) Holds(ctx context.Context, node string) (string, error) {
 	n, err := s.Node(node)
 	if err != nil {
@@ -131,7 +131,27 @@ func (s *Scripted) Holds(ctx context.Context, node string) (string, error) {
 	for _, f := range files {
 		fmt.Fprintf(&out, "file %s\n", f)
 	}
-	return out.String(), err
+	links, linkErr := n.links()
+	return out.String() + links, errors.Join(err, linkErr)
+}
+
+// links lists the symlinks to DRBD devices.
+func (n *Node) links() (string, error) {
+	var out strings.Builder
+	for _, pattern := range []string{"dev/rvol/*", "dev/drbd/by-res/*/*"} {
+		paths, err := filepath.Glob(filepath.Join(n.Root, pattern))
+		if err != nil {
+			return "", err
+		}
+		for _, path := range paths {
+			to, err := os.Readlink(path)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&out, "link %s %s\n", strings.TrimPrefix(path, n.Root), filepath.Base(to))
+		}
+	}
+	return out.String(), nil
 }
 
 // minor finds the DRBD minor behind the stable path of a volume's first device.
@@ -179,15 +199,35 @@ func (s *Scripted) Hold(node, volume, who string) error {
 		if err != nil {
 			return err
 		}
-		done, err := n.DRBD.Open(m, who)
+		closed, err := n.DRBD.Open(m, who)
 		if err != nil {
 			return err
+		}
+		process, err := n.process(m, who)
+		if err != nil {
+			return err
+		}
+		done := func() {
+			closed()
+			_ = os.RemoveAll(process) // nobody reads it any more
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.holds[node+" "+volume] = done
 		return nil
 	})
+}
+
+// process makes what /proc tells of a process that has a device open.
+func (n *Node) process(m drbd.Minor, name string) (dir string, err error) {
+	dir = filepath.Join(n.Root, "proc", strconv.Itoa(4000+int(m)))
+	if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o700); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "comm"), []byte(name+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return dir, os.Symlink(fmt.Sprintf("/dev/drbd%d", m), filepath.Join(dir, "fd/9"))
 }
 
 // Release closes what Hold opened.
