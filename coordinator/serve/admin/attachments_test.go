@@ -20,7 +20,7 @@ func TestAttachIsRefusedWithTheReason(t *testing.T) {
 	}{
 		{"an unknown node", func(*world) {}, "n9", model.ErrNotFound, []string{"node n9"}},
 		{"before it is formed", func(w *world) {
-			w.change("db-1", func(vs *model.VolumeStatus) { vs.Formed = false })
+			w.forming("db-1", &model.Transition{})
 		}, "n1", model.ErrBusy, []string{"not formed yet"}},
 		{"while it is deleted", func(w *world) {
 			vol, _ := get[*model.Volume](w, "db-1")

@@ -168,12 +168,9 @@ func TestVolumeStates(t *testing.T) {
 			}
 		}, "deleting", "waiting for n1, n2"},
 		{"it is not formed yet", func(w *world) {
-			vs, _ := get[*model.VolumeStatus](w, "db-1")
-			vs = model.Clone(vs)
-			vs.Formed, vs.Formation = false, &model.Transition{Plan: "formation/v1", Steps: []model.TransitionStep{
+			w.forming("db-1", &model.Transition{Plan: "formation/v1", Steps: []model.TransitionStep{
 				{Name: "EstablishConnectivity", Status: model.StepActive, Message: "waiting for db-1/1 to connect"},
-			}}
-			w.put(vs)
+			}})
 		}, "forming", "EstablishConnectivity: waiting for db-1/1 to connect"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

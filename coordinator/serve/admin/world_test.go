@@ -179,6 +179,22 @@ func (w *world) formed(name string, nodes ...string) {
 	}
 }
 
+// forming puts a volume in the place of a formed one: nothing makes a formed one that again.
+func (w *world) forming(volume string, formation *model.Transition) {
+	w.t.Helper()
+	old, _ := get[*model.VolumeStatus](w, volume)
+	gone, err := state.NewTxn("test", "forming").Delete(old).Txn()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.Propose(w.t.Context(), gone); err != nil {
+		w.t.Fatal(err)
+	}
+	vs := model.Clone(old)
+	vs.Revision, vs.Formed, vs.Formation = 0, false, formation
+	w.put(vs)
+}
+
 // resource changes what a node reports of a volume; it begins Secondary, UpToDate, connected.
 func (w *world) resource(node, volume string, change func(*inventory.Resource)) {
 	w.t.Helper()
