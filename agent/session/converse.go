@@ -18,7 +18,7 @@ type stream = grpc.BidiStreamingClient[agentv1.FromAgent, agentv1.ToAgent]
 
 // Times of a conversation.
 const (
-	debounce    = 20 * time.Millisecond  // of reports: what happens together is told together
+	debounce    = 5 * time.Millisecond   // of reports: what happens together is told together
 	leisure     = 300 * time.Millisecond // the same of progress, which only people read
 	resendAfter = 15 * time.Second       // of results that nobody acknowledged
 	sendTime    = 10 * time.Second       // for one message to be taken

@@ -36,7 +36,7 @@ func TestTheFirstReportIsFullAndLaterOnesHoldWhatChanged(t *testing.T) {
 		}
 		for range 15 { // many changes in a short time
 			a.set(func(a *agent) { a.report.DRBDError += "x" })
-			time.Sleep(time.Millisecond)
+			time.Sleep(100 * time.Microsecond)
 		}
 		time.Sleep(time.Second)
 		later := c.reports()
