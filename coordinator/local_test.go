@@ -33,12 +33,8 @@ func alone(t *testing.T) (socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := state.EncodeEntry(time.Now(), txn)
-	if err != nil {
-		t.Fatal(err)
-	}
 	store := state.NewStore(state.Options{})
-	if res, err := store.Apply(1, entry); err != nil || res[0].Err() != nil {
+	if res, err := store.Apply(1, state.EncodeEntry(time.Now(), txn)); err != nil || res[0].Err() != nil {
 		t.Fatal(err, res)
 	}
 	socket = filepath.Join(dir, "s")

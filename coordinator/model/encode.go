@@ -4,47 +4,84 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"hash/crc32"
 	"reflect"
-	"strings"
 )
 
 // Encode renders o as the bytes to propose. Fields that o was read with but that
 // this binary does not know are written back unchanged.
 func Encode(o Object) ([]byte, error) {
-	b, err := json.Marshal(o)
+	p, b, err := write(o, make([]byte, 0, usual))
+	if raw := o.Info().raw; err == nil && raw != nil {
+		b, err = keepUnknown(raw, b, p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", o.Key(), err)
 	}
-	raw := o.Info().raw
-	if len(raw) == 0 {
-		return b, nil
-	}
-	kept, err := keepUnknown(raw, b, reflect.TypeOf(o).Elem())
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", o.Key(), err)
-	}
-	return kept, nil
+	return b, nil
+}
+
+// write appends what o holds.
+func write(o Object, b []byte) (*plan, []byte, error) {
+	v := reflect.ValueOf(o).Elem()
+	p := plans[v.Type()]
+	b, err := p.write(b, v)
+	return p, b, err
 }
 
 // Decode reads the bytes of an object of kind k that last changed at revision rev.
 // Unknown fields are kept for Encode; an unknown kind is an error.
 func Decode(k Kind, raw []byte, rev uint64) (Object, error) {
+	o, err := decode(k, raw, rev)
+	if err == nil {
+		shareWords(o)
+	}
+	return o, err
+}
+
+func decode(k Kind, raw []byte, rev uint64) (Object, error) {
 	o := New(k)
 	if o == nil {
 		return nil, fmt.Errorf("decode %s: this binary does not know that kind", k)
 	}
-	if err := json.Unmarshal(raw, o); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", k, err)
+	v := reflect.ValueOf(o).Elem()
+	if !plans[v.Type()].read(raw, v) {
+		v.SetZero()
+		if err := json.Unmarshal(raw, o); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", k, err)
+		}
 	}
-	o.Info().Revision, o.Info().raw = rev, raw
-	shareWords(o)
+	m := o.Info()
+	m.Revision, m.stored = rev, crc32.Checksum(raw, castagnoli)
+	if _, again, err := write(o, make([]byte, 0, len(raw)+spare)); err != nil || !bytes.Equal(again, raw) {
+		m.raw = bytes.Clone(raw)
+	}
 	return o, nil
 }
 
+const (
+	usual = 512 // bytes of an object
+	spare = 64  // what encoding may take more than it keeps
+)
+
+// castagnoli is the polynomial that processors know.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // Raw is the bytes that o was decoded from: what was proposed, unknown fields included.
-// They must not be changed.
-func Raw(o Object) []byte { return o.Info().raw }
+// They must not be changed. Where o alone tells what they were they are made anew, and it
+// is proven that they are the same: an object that somebody changed in the view stops
+// the process, rather than that coordinators remember different things.
+func Raw(o Object) []byte {
+	m := o.Info()
+	if m.raw != nil {
+		return m.raw
+	}
+	_, b, err := write(o, make([]byte, 0, usual))
+	if err != nil || m.stored != 0 && m.stored != crc32.Checksum(b, castagnoli) {
+		panic(fmt.Sprintf("%s was changed in the view: take a model.Clone first", o.Key()))
+	}
+	return b
+}
 
 // Clone copies o deeply, so that the copy may be changed and proposed.
 func Clone[T Object](o T) T {
@@ -52,19 +89,19 @@ func Clone[T Object](o T) T {
 	if err != nil {
 		panic(err) // only a programming error makes one of our own structs unencodable
 	}
-	c, err := Decode(o.Key().Kind, b, o.Info().Revision)
+	c, err := decode(o.Key().Kind, b, o.Info().Revision)
 	if err != nil {
 		panic(err)
 	}
 	return any(c).(T)
 }
 
-// keepUnknown returns now with those fields of old added that t does not declare.
-func keepUnknown(old, now []byte, t reflect.Type) ([]byte, error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// keepUnknown returns now with those fields of old added that p does not declare.
+func keepUnknown(old, now []byte, p *plan) ([]byte, error) {
+	for p.op == opPointer {
+		p = p.elem
 	}
-	if t.Kind() != reflect.Struct || !isObject(old) || !isObject(now) || hasOwnJSON(t) {
+	if p.op != opStruct || !isObject(old) || !isObject(now) {
 		return now, nil
 	}
 	var was, is map[string]json.RawMessage
@@ -74,19 +111,18 @@ func keepUnknown(old, now []byte, t reflect.Type) ([]byte, error) {
 	if err := json.Unmarshal(now, &is); err != nil {
 		return nil, err
 	}
-	changed, err := merge(was, is, fields(t))
+	changed, err := merge(was, is, p)
 	if err != nil || !changed {
 		return now, err
 	}
 	return json.Marshal(is) // maps are written sorted: the same bytes everywhere
 }
 
-// merge puts into is what was has and known lacks, at every depth.
-func merge(was, is map[string]json.RawMessage, known map[string]reflect.Type) (changed bool, err error) {
+// merge puts into is what was has and p lacks, at every depth.
+func merge(was, is map[string]json.RawMessage, p *plan) (changed bool, err error) {
 	for name, value := range was {
-		field, ok := known[name]
-		switch {
-		case !ok:
+		switch field := p.field(name); {
+		case field == nil:
 			is[name], changed = value, true
 		case is[name] != nil:
 			kept, err := keepUnknown(value, is[name], field)
@@ -102,25 +138,3 @@ func merge(was, is map[string]json.RawMessage, known map[string]reflect.Type) (c
 }
 
 func isObject(b []byte) bool { return len(b) > 0 && b[0] == '{' }
-
-// hasOwnJSON says that t writes itself, as time.Time and netip.Addr do.
-func hasOwnJSON(t reflect.Type) bool {
-	_, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(t))
-	return ok
-}
-
-// fields maps the JSON names that t declares, embedded structs included, to their types.
-func fields(t reflect.Type) map[string]reflect.Type {
-	names := map[string]reflect.Type{}
-	for f := range t.Fields() {
-		if f.Anonymous && f.Tag.Get("json") == "" {
-			maps.Copy(names, fields(f.Type))
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "-" && name != "" {
-			names[name] = f.Type
-		}
-	}
-	return names
-}

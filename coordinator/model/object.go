@@ -71,7 +71,8 @@ type Meta struct {
 	// hands the object out; it is not part of the stored bytes.
 	Revision uint64 `json:"-"`
 
-	raw []byte // the bytes this object was read from, to keep fields this binary does not know
+	raw    []byte // the bytes this object was read from; nil: encoding it gives them
+	stored uint32 // their checksum; 0: it was not read
 }
 
 // Info gives access to the Meta that an object embeds.

@@ -42,6 +42,7 @@ type change struct {
 	key           string
 	object        model.Key
 	before, after model.Object
+	value         []byte // of after, as it was proposed
 }
 
 // after returns the object under key as the transaction would leave it.
@@ -85,21 +86,21 @@ func (t *tables) draft(txn Txn) (*draft, *model.Refusal) {
 	for _, p := range txn.Put {
 		o, err := decodePut(p, t.index)
 		if err == nil {
-			err = d.add(p.Key, o)
+			err = d.add(p.Key, o, p.Value)
 		}
 		if err != nil {
 			return nil, refuse(model.ConstraintDecode, p.Key, "%s", err)
 		}
 	}
 	for _, k := range txn.Delete {
-		if err := d.add(k, nil); err != nil {
+		if err := d.add(k, nil, nil); err != nil {
 			return nil, refuse(model.ConstraintDecode, k, "%s", err)
 		}
 	}
 	return d, nil
 }
 
-func (d *draft) add(k model.Key, after model.Object) error {
+func (d *draft) add(k model.Key, after model.Object, value []byte) error {
 	key := k.String()
 	if _, twice := d.byKey[key]; twice {
 		return errors.New("the transaction names it twice")
@@ -112,7 +113,7 @@ func (d *draft) add(k model.Key, after model.Object) error {
 		}
 	}
 	d.byKey[key] = len(d.changes)
-	d.changes = append(d.changes, change{key: key, object: k, before: before, after: after})
+	d.changes = append(d.changes, change{key: key, object: k, before: before, after: after, value: value})
 	return nil
 }
 
@@ -129,7 +130,7 @@ func (t *tables) commit(d *draft) {
 	}
 	for _, c := range d.changes {
 		if c.after != nil {
-			t.insert(c.key, c.after)
+			t.insert(c.key, c.after, c.value)
 		}
 		if cluster, ok := c.after.(*model.Cluster); ok {
 			t.format = max(cluster.Format, MinFormat)

@@ -23,7 +23,7 @@ func Example() {
 	store := state.NewStore(state.Options{})
 	for i, txn := range []state.Txn{first, second, third} {
 		encoded, _ := state.EncodeTxn(txn)
-		entry, _ := state.EncodeEntry(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC), encoded)
+		entry := state.EncodeEntry(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC), encoded)
 		results, err := store.Apply(uint64(i+1), entry)
 		fmt.Println(txn.Cause+":", results[0].Err(), err)
 	}

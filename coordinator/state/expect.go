@@ -7,9 +7,12 @@ import (
 	"rvol/coordinator/model"
 )
 
+// expected lists the keys of Expect in their order.
+func (t Txn) expected() []model.Key { return slices.SortedFunc(maps.Keys(t.Expect), compareKeys) }
+
 // checkExpect refuses a transaction that was made from an older state.
 func (t *tables) checkExpect(txn Txn) *model.Refusal {
-	for _, k := range slices.SortedFunc(maps.Keys(txn.Expect), compareKeys) {
+	for _, k := range txn.expected() {
 		want, is := txn.Expect[k], uint64(0)
 		if o, ok := t.get(k); ok {
 			is = o.Info().Revision

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 )
 
@@ -14,8 +15,12 @@ func FuzzApply(f *testing.F) {
 	for _, e := range busy(f).entries {
 		f.Add(e.data)
 	}
-	f.Add([]byte("\x01{}"))
-	f.Add([]byte("\x01" + `{"txns":[{"put":[{"key":"replica/a/0","value":{"name":"a/0","volume":"a","node":"n"}}],"expect":{"node/x":1}}]}`))
+	f.Add([]byte("\x02\x00\x00\x00"))
+	strange := state.Txn{
+		Cause: "\xff", Put: []state.Put{{Key: model.Key{Kind: model.KindReplica, Name: "a/0"}, Value: []byte(`{"name":"a/0","volume":"a","node":"n"}`)}},
+		Expect: map[model.Key]uint64{{Kind: model.KindNode, Name: "x"}: 1}, Delete: []model.Key{{}, {Kind: "x", Name: "\x00"}},
+	}
+	f.Add(encode(f, start, strange))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := busy(t).store, busy(t).store
 		_, errA := a.Apply(50, data)

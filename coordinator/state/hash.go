@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-
-	"rvol/coordinator/model"
 )
 
 // Hash is a SHA-256. It reads and writes itself as hexadecimal text.
@@ -78,8 +76,8 @@ func (t *tables) hash() Hash {
 	return h.sum()
 }
 
-func objectHash(key string, o model.Object) Hash {
-	return newHasher("object").text(key).number(o.Info().Revision).bytes(model.Raw(o)).sum()
+func objectHash(key string, rev uint64, value []byte) Hash {
+	return newHasher("object").text(key).number(rev).bytes(value).sum()
 }
 
 func nodeHash(node string, rev uint64) Hash {

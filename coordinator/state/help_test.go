@@ -64,11 +64,7 @@ func encode(tb testing.TB, now time.Time, txns ...state.Txn) []byte {
 		}
 		encoded = append(encoded, b)
 	}
-	data, err := state.EncodeEntry(now, encoded...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return data
+	return state.EncodeEntry(now, encoded...)
 }
 
 // put is a transaction that stores objects, whatever was there.

@@ -1,9 +1,6 @@
 package state
 
 import (
-	"maps"
-	"slices"
-
 	"rvol/coordinator/model"
 )
 
@@ -54,7 +51,7 @@ func contentHash(txn Txn) Hash {
 		return h.text(txn.Actor).text(txn.RequestHash).sum()
 	}
 	h.text(txn.Actor).text(txn.Cause)
-	for _, k := range slices.SortedFunc(maps.Keys(txn.Expect), compareKeys) {
+	for _, k := range txn.expected() {
 		h.text(k.String()).number(txn.Expect[k])
 	}
 	h.number(uint64(len(txn.Put)))

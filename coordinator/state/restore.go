@@ -163,7 +163,7 @@ func (r *snapshotReader) takeObject(b []byte) error {
 	if o.Key() != k {
 		return fmt.Errorf("%s stands in the place of %s: it is damaged", o.Key(), k)
 	}
-	r.t.insert(k.String(), o)
+	r.t.insert(k.String(), o, b[length:])
 	return nil
 }
 

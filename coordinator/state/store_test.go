@@ -18,7 +18,12 @@ import (
 
 func TestApplyStopsWhereItCannotFollow(t *testing.T) {
 	good := encode(t, start, put(t, node("a")))
-	newer := append([]byte{2}, good[1:]...)
+	newer := append([]byte{9}, good[1:]...)
+	txn, err := state.EncodeTxn(put(t, node("a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const damaged = "apply entry 3: decode entry: it makes no sense: it is damaged"
 	raise := put(t, &model.Cluster{Meta: named("cluster"), Format: 2})
 	tests := []struct {
 		name string
@@ -26,11 +31,12 @@ func TestApplyStopsWhereItCannotFollow(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "apply entry 3: decode entry: it is empty"},
-		{"a newer version", newer, "apply entry 3: decode entry: version 2, this binary knows 1: a newer one wrote it"},
-		{"garbage", []byte("\x01garbage"), "apply entry 3: decode entry: invalid character 'g' looking for beginning of value"},
-		{"cut short", good[:len(good)-1], "apply entry 3: decode entry: unexpected EOF"},
-		{"two entries", append(slices.Clip(good), '1'), "apply entry 3: decode entry: there is more behind it"},
-		{"a field that is not known", []byte("\x01" + `{"time":"2026-01-01T00:00:00Z","txns":[{"only_if":"x"}]}`), `apply entry 3: decode entry: json: unknown field "only_if"`},
+		{"a newer version", newer, "apply entry 3: decode entry: version 9, this binary knows 2: another version wrote it"},
+		{"garbage", []byte("\x02garbage"), damaged},
+		{"cut short", good[:len(good)-1], damaged},
+		{"more behind it", append(slices.Clip(good), 0), damaged},
+		{"more behind a transaction", state.EncodeEntry(start, append(slices.Clip(txn), 0)), damaged},
+		{"a claim that is too large", []byte("\x02\x00\x00\xff\xff\xff\xff\x7f"), damaged},
 		{"a format that is not served", encode(t, start, raise), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},
 		{"a format that is not served, then more", encode(t, start, raise, put(t, node("b"))), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},
 	}

@@ -66,7 +66,7 @@ func (t *tables) get(k model.Key) (model.Object, bool) { return t.objects.Get(k.
 // remove forgets the object under key. All that a transaction replaces goes first:
 // what one object gives up (a port) another may take in the same transaction.
 func (t *tables) remove(key string, o model.Object) {
-	t.sum.remove(objectHash(key, o))
+	t.sum.remove(objectHash(key, o.Info().Revision, model.Raw(o)))
 	for _, k := range indexKeys(o) {
 		t.lookup.Delete(k)
 	}
@@ -74,8 +74,9 @@ func (t *tables) remove(key string, o model.Object) {
 	t.objects.Delete(key)
 }
 
-func (t *tables) insert(key string, o model.Object) {
-	t.sum.add(objectHash(key, o))
+// insert stores o, which was read from value.
+func (t *tables) insert(key string, o model.Object, value []byte) {
+	t.sum.add(objectHash(key, o.Info().Revision, value))
 	for _, k := range indexKeys(o) {
 		t.lookup.Set(k, o)
 	}

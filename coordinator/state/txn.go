@@ -28,8 +28,8 @@ type Put struct {
 
 // Entry is one record of the log: a batch of transactions, each judged by itself, in order.
 type Entry struct {
-	Time time.Time `json:"time"` // the leader's clock, for people; no decision and no constraint reads it but token expiry
-	Txns []Txn     `json:"txns"`
+	Time time.Time // the leader's clock, for people; no decision and no constraint reads it but token expiry
+	Txns []Txn
 }
 
 // Result is what became of one transaction.

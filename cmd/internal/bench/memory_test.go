@@ -102,14 +102,11 @@ func load(b *testing.B, store *state.Store) {
 		if err == nil {
 			data, err = state.EncodeTxn(txn)
 		}
-		if err == nil {
-			data, err = state.EncodeEntry(time.Unix(0, 0), data)
-		}
 		if err != nil {
 			b.Fatal(err)
 		}
 		index++
-		results, err := store.Apply(index, data)
+		results, err := store.Apply(index, state.EncodeEntry(time.Unix(0, 0), data))
 		if err == nil {
 			err = results[0].Err()
 		}

@@ -15,11 +15,7 @@ func Apply(s *state.Store, now time.Time, t state.Txn) (revision uint64, err err
 	if err != nil {
 		return 0, err
 	}
-	entry, err := state.EncodeEntry(now, b)
-	if err != nil {
-		return 0, err
-	}
-	results, err := s.Apply(s.View().Index()+1, entry)
+	results, err := s.Apply(s.View().Index()+1, state.EncodeEntry(now, b))
 	if err != nil {
 		return 0, err
 	}
