@@ -200,13 +200,22 @@ func TestRoomThatIsKeptIsSaidToThoseWhoMayNotHaveIt(t *testing.T) {
 	})
 }
 
+func told(t *testing.T, d *model.Decision) []model.DecisionReplica {
+	t.Helper()
+	replicas, err := d.Told()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replicas
+}
+
 func TestDecisionsAreKeptWithTheEntryThatMadeThem(t *testing.T) {
 	t.Parallel()
 	inBubble(t, pools(10, 10, 10), func(l *ledgerWorld) {
 		l.volume("v", gib, 2)
 		settle(time.Second)
 		refusals := slices.Collect(state.Under[*model.Decision](l.store.View(), "v/"))
-		if len(refusals) != 1 || refusals[0].Placed || len(refusals[0].Replicas) != 2 {
+		if len(refusals) != 1 || refusals[0].Placed || len(told(t, refusals[0])) != 2 {
 			t.Fatalf("after a refusal: %+v", refusals)
 		}
 		for i := range 3 {
@@ -220,7 +229,7 @@ func TestDecisionsAreKeptWithTheEntryThatMadeThem(t *testing.T) {
 		if len(got) != 2 || !last.Placed || last.Revision != r.Revision {
 			t.Fatalf("decisions: %+v; the replica was placed by entry %d", got, r.Revision)
 		}
-		d := last.Replicas[0]
+		d := told(t, last)[0]
 		if d.Node != r.Node || !d.Chosen || len(d.Alternatives) != 3 || !d.Alternatives[0].Chosen || d.Alternatives[0].Available == 0 || len(d.Alternatives[0].Parts) == 0 {
 			t.Errorf("of replica 0: %+v", d)
 		}

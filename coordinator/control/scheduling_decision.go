@@ -8,10 +8,9 @@ import (
 
 // decide adds the decision to the transaction. Of each volume the last few are kept; one
 // refusal after another counts as one.
-func (p *placing) decide(placed bool) {
+func (p *placing) decide(placed bool) error {
 	d := &model.Decision{
 		Volume: p.vol.Name, At: p.w.Now, Size: p.in.Size, Seen: p.w.State.Index(), Placed: placed,
-		Replicas: DecisionReplicas(p.got, placed),
 	}
 	if s := p.got.Search; s != nil {
 		d.Search = s.Why + ": " + s.Says
@@ -21,7 +20,11 @@ func (p *placing) decide(placed bool) {
 	if over != nil {
 		d.Revision = over.Revision
 	}
+	if err := d.Tell(DecisionReplicas(p.got, placed)); err != nil {
+		return err
+	}
 	p.b.Put(d)
+	return nil
 }
 
 // slotFor is where the next decision of a volume goes, and the one that it replaces.

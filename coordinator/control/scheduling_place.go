@@ -56,10 +56,10 @@ func (p *placing) write(replicas []*model.Replica) error {
 	if len(done) > 0 {
 		p.b.Because("place " + strings.Join(done, ", "))
 	}
-	if !p.b.Empty() {
-		p.decide(len(done) > 0)
+	if p.b.Empty() {
+		return nil
 	}
-	return nil
+	return p.decide(len(done) > 0)
 }
 
 // refuse says why a replica has no place, or does not take the one that was found for it.

@@ -27,6 +27,9 @@ func (f filler) fill(v reflect.Value) {
 			*x = time.Unix(f.Int64N(1<<33), f.Int64N(1e9)).In(zones[f.IntN(len(zones))])
 		}
 		return
+	case *json.RawMessage:
+		*x = []json.RawMessage{nil, []byte(`[]`), []byte(`[{"id":1,"message":"a \u003c b"}]`), []byte(`"×"`)}[f.IntN(4)]
+		return
 	case *netip.Addr:
 		*x = netip.AddrFrom4([4]byte{10, 0, 0, byte(f.IntN(256))})
 		return

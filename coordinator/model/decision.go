@@ -1,6 +1,8 @@
 package model
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -13,13 +15,35 @@ const MaxDecisions = 4
 // that its revision is that entry's index. Its name is VOLUME/SLOT.
 type Decision struct {
 	Meta
-	Volume   string            `json:"volume"`
-	At       time.Time         `json:"at"`               // for people
-	Size     int64             `json:"size"`             // bytes that each Diskful was to take of its place
-	Seen     uint64            `json:"seen"`             // log index of the state it was made from
-	Placed   bool              `json:"placed"`           // the places were taken
-	Search   string            `json:"search,omitempty"` // when and why the rules alone did not do, and what was found
-	Replicas []DecisionReplica `json:"replicas,omitempty"`
+	Volume   string          `json:"volume"`
+	At       time.Time       `json:"at"`                 // for people
+	Size     int64           `json:"size"`               // bytes that each Diskful was to take of its place
+	Seen     uint64          `json:"seen"`               // log index of the state it was made from
+	Placed   bool            `json:"placed"`             // the places were taken
+	Search   string          `json:"search,omitempty"`   // when and why the rules alone did not do, and what was found
+	Replicas json.RawMessage `json:"replicas,omitempty"` // of Tell: few are ever asked for, so it is read when one is
+}
+
+// Tell writes down what was decided about each replica.
+func (d *Decision) Tell(replicas []DecisionReplica) error {
+	b, err := json.Marshal(replicas)
+	if err != nil {
+		return fmt.Errorf("write down decision %s: %w", d.Name, err)
+	}
+	d.Replicas = b
+	return nil
+}
+
+// Told is what Tell wrote.
+func (d *Decision) Told() ([]DecisionReplica, error) {
+	var replicas []DecisionReplica
+	if len(d.Replicas) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(d.Replicas, &replicas); err != nil {
+		return nil, fmt.Errorf("read decision %s: %w", d.Name, err)
+	}
+	return replicas, nil
 }
 
 // Key is the decision's key.

@@ -37,6 +37,7 @@ const (
 	opSlice             //
 	opPointer           //
 	opSelf              // it writes itself as a text
+	opRaw               // it is JSON already
 )
 
 // An omission says when a field is not written.
@@ -64,6 +65,9 @@ type appendText interface {
 }
 
 func planOf(t reflect.Type) *plan {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &plan{op: opRaw}
+	}
 	if _, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(t)); ok {
 		_, appends := reflect.TypeAssert[appendText](reflect.New(t))
 		_, zeroer := reflect.TypeAssert[interface{ IsZero() bool }](reflect.New(t))

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -27,12 +28,7 @@ func (r *reader) value(p *plan, v reflect.Value) bool {
 	case opInt:
 		return r.int(v)
 	case opUint:
-		n, ok := r.digits()
-		if !ok || v.OverflowUint(n) {
-			return false
-		}
-		v.SetUint(n)
-		return true
+		return r.uint(v)
 	case opBool:
 		v.SetBool(r.is("true"))
 		return v.Bool() || r.is("false")
@@ -41,22 +37,38 @@ func (r *reader) value(p *plan, v reflect.Value) bool {
 	case opSlice:
 		return r.is("null") || r.elements(p, v)
 	case opPointer:
-		if r.is("null") {
-			return true
-		}
-		v.Set(reflect.New(v.Type().Elem()))
-		return r.value(p.elem, v.Elem())
+		return r.is("null") || r.pointer(p, v)
 	case opSelf:
-		from := r.at
-		if _, ok := r.text(); !ok {
-			return false
-		}
-		self, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
-		return self.UnmarshalJSON(r.b[from:r.at]) == nil
+		return r.self(v)
+	case opRaw:
+		return r.raw(v)
 	case opOther:
 	}
 	from := r.at
 	return r.skip() && json.Unmarshal(r.b[from:r.at], v.Addr().Interface()) == nil
+}
+
+func (r *reader) pointer(p *plan, v reflect.Value) bool {
+	v.Set(reflect.New(v.Type().Elem()))
+	return r.value(p.elem, v.Elem())
+}
+
+func (r *reader) self(v reflect.Value) bool {
+	from := r.at
+	if _, ok := r.text(); !ok {
+		return false
+	}
+	self, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
+	return self.UnmarshalJSON(r.b[from:r.at]) == nil
+}
+
+func (r *reader) raw(v reflect.Value) bool {
+	from := r.at
+	if !r.skip() || !json.Valid(r.b[from:r.at]) {
+		return false
+	}
+	v.SetBytes(bytes.Clone(r.b[from:r.at]))
+	return true
 }
 
 // is goes past word, if that is what comes next.
@@ -165,6 +177,15 @@ func (r *reader) text() (plain, ok bool) {
 		}
 	}
 	return false, false
+}
+
+func (r *reader) uint(v reflect.Value) bool {
+	n, ok := r.digits()
+	if !ok || v.OverflowUint(n) {
+		return false
+	}
+	v.SetUint(n)
+	return true
 }
 
 func (r *reader) int(v reflect.Value) bool {

@@ -30,6 +30,11 @@ func (p *plan) write(b []byte, v reflect.Value) ([]byte, error) {
 		self, _ := reflect.TypeAssert[appendText](v.Addr())
 		b, err := self.AppendText(append(b, '"'))
 		return append(b, '"'), err
+	case opRaw:
+		if v.Len() > 0 {
+			return append(b, v.Bytes()...), nil
+		}
+		return append(b, "null"...), nil
 	case opOther:
 	}
 	other, err := json.Marshal(v.Interface())

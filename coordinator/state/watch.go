@@ -82,5 +82,8 @@ func (w *watcher) run() {
 }
 
 func compareKeys(a, b model.Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	if byKind := cmp.Compare(a.Kind, b.Kind); byKind != 0 {
+		return byKind
+	}
+	return cmp.Compare(a.Name, b.Name)
 }

@@ -198,7 +198,7 @@ func placeOne(ctx context.Context, store *state.Store, node *consensus.Node, s c
 }
 
 // fill makes the nodes with four volume groups each, and the volumes that wait.
-func fill(b *testing.B, node *consensus.Node, volumes int) {
+func fill(b *testing.B, node state.Proposer, volumes int) {
 	b.Helper()
 	build := state.NewTxn("bench", "nodes")
 	ps := &model.PoolStatus{}
@@ -220,20 +220,16 @@ func fill(b *testing.B, node *consensus.Node, volumes int) {
 		ps.EligibleNodes = append(ps.EligibleNodes, e)
 	}
 	submit(b, node, build.Put(ps))
-	var all sync.WaitGroup
-	const at = 500
+	const at = 1000
 	for from := 0; from < volumes; from += at {
-		all.Go(func() {
-			build := state.NewTxn("bench", "volumes")
-			for i := from; i < min(from+at, volumes); i++ {
-				for _, o := range waiting(volumeName(i)) {
-					build.Put(o)
-				}
+		build := state.NewTxn("bench", "volumes")
+		for i := from; i < min(from+at, volumes); i++ {
+			for _, o := range waiting(volumeName(i)) {
+				build.Put(o)
 			}
-			submit(b, node, build)
-		})
+		}
+		submit(b, node, build)
 	}
-	all.Wait()
 }
 
 func waiting(name string) []model.Object {
@@ -244,7 +240,7 @@ func waiting(name string) []model.Object {
 	return []model.Object{vol, vs, r}
 }
 
-func submit(b *testing.B, node *consensus.Node, build *state.Build) {
+func submit(b *testing.B, node state.Proposer, build *state.Build) {
 	b.Helper()
 	txn, err := build.Txn()
 	if err == nil {

@@ -53,7 +53,7 @@ func BenchmarkDecision(b *testing.B) {
 		for _, t := range []layout.Topology{layout.Ignored, layout.Zonal, layout.TransZonal} {
 			in := scheduling.Input{
 				Candidates: candidates, Topology: t, Layout: layout.Formula(0, 0), Size: benchSize,
-				VolumeAccess: scheduling.AccessPreferablyLocal, DRBD: "9",
+				VolumeAccess: scheduling.AccessPreferablyLocal, DRBD: "9", Explain: 5,
 				Replicas: []scheduling.Replica{{ID: 0, Type: scheduling.Diskful}},
 			}
 			b.Run(fmt.Sprintf("%s/%d", t, n), func(b *testing.B) {

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -45,7 +46,9 @@ type node struct {
 	first, usable, last int32 // places[first:last] are its places, those before usable can be used
 	drbd                int32
 	out                 verdict
-	plain               bool // the quick rating of its usable places will do
+	plain               bool  // the quick rating of its usable places will do
+	bound               int8  // if so: no place is rated higher
+	least               int64 // if so: what is available in every one of them, in bytes
 }
 
 type place struct {
@@ -97,7 +100,7 @@ func (c *Candidates) add(n *Node) {
 	for i := added.first; i < added.last; i++ {
 		c.quick = append(c.quick, c.places[i].room.quick())
 	}
-	added.plain = c.isPlain(&added)
+	c.sum(&added)
 	c.nodes, c.names = append(c.nodes, added), append(c.names, n.Name)
 }
 
@@ -109,8 +112,15 @@ func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.lvg, b.lvg), cmp.Compare(a.thinPool, b.thinPool))
 }
 
-func (c *Candidates) isPlain(n *node) bool {
-	return !slices.ContainsFunc(c.quick[n.first:n.usable], func(q quick) bool { return q.scale == 0 })
+// sum settles what the usable places of a node have in common.
+func (c *Candidates) sum(n *node) {
+	n.plain, n.bound, n.least = true, 0, math.MaxInt64
+	for i := n.first; i < n.usable; i++ {
+		room := &c.places[i].room
+		n.plain = n.plain && c.quick[i].scale != 0
+		n.least = min(n.least, room.available)
+		n.bound = max(n.bound, int8(rateLeft(max(0, room.available), room.total)))
+	}
 }
 
 // SetCapacity changes what is known of the room in one place; false: there is no such place.
@@ -122,7 +132,7 @@ func (c *Candidates) SetCapacity(at Place, room Capacity) bool {
 		for i := node.first; i < node.last; i++ {
 			if p := &c.places[i]; p.lvg == at.LVG && p.thinPool == at.ThinPool {
 				p.room, c.quick[i] = room, room.quick()
-				node.plain = c.isPlain(node)
+				c.sum(node)
 				return true
 			}
 		}

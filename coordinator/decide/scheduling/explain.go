@@ -2,133 +2,129 @@ package scheduling
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // A rival is one candidate as it fared, kept small: there may be tens of thousands, of which a few are told.
 type rival struct {
 	choice
-	chosen bool
-	out    verdict
-	lvgs   int32 // candidates of its node that survived
+	out  verdict
+	lvgs int32 // candidates of its node that survived
 }
 
 // explain lists the candidates one by one: the best first, the excluded ones last.
 func (s *step) explain(d *Diagnosis, best *choice) {
-	all, surviving := s.rivals(best)
-	told := bestRivals(all, s.in.Explain)
-	d.Omitted = len(all) - len(told)
+	told := s.survivors()
+	if len(told) < s.in.Explain {
+		told = s.addExcluded(told)
+	}
+	d.Omitted = d.Candidates - len(told)
 	d.Alternatives = make([]Alternative, 0, len(told))
 	for _, r := range told {
-		d.Alternatives = append(d.Alternatives, s.alternative(r, surviving))
+		a := s.alternative(r)
+		a.Chosen = best != nil && best.node == r.node && best.place == r.place
+		d.Alternatives = append(d.Alternatives, a)
 	}
 }
 
-// bestRivals is the first few of all in their order.
-func bestRivals(all []rival, few int) []rival {
-	if few >= len(all)/4 {
-		slices.SortFunc(all, compareRivals)
-		return all[:min(len(all), few)]
-	}
-	told := make([]rival, 0, few+1)
-	for _, r := range all {
-		if len(told) == few && compareRivals(r, told[few-1]) > 0 {
+func compareRivals(a, b rival) int { return compareChoices(a.choice, b.choice) }
+
+// survivors are the best of the candidates that no rule excluded, in their order.
+func (s *step) survivors() []rival {
+	enough := 2*s.in.Explain + 16
+	best := make([]rival, 0, min(enough+8, len(s.places)+len(s.nodes)))
+	floor, full := int64(0), false // what is no better is not among the best
+	reach := s.mostWithZones()
+	for i, bound := range s.rated {
+		if bound == nothing || full && bound != unbounded && int64(bound)+reach <= floor {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(told, r, compareRivals)
-		told = slices.Insert(told, at, r)
-		told = told[:min(few, len(told))]
+		best = s.survivorsOn(i, best)
+		if len(best) >= enough {
+			slices.SortFunc(best, compareRivals)
+			best = best[:s.in.Explain]
+			floor, full = best[s.in.Explain-1].score, true
+		}
 	}
-	return told
+	slices.SortFunc(best, compareRivals)
+	return best[:min(len(best), s.in.Explain)]
 }
 
-func compareRivals(a, b rival) int {
-	return cmp.Or(
-		cmp.Compare(a.rank(), b.rank()), -cmp.Compare(a.score, b.score),
-		cmp.Compare(a.node, b.node), cmp.Compare(a.place, b.place),
-	)
+// mostWithZones is the most that scores add to any candidate.
+func (s *step) mostWithZones() int64 {
+	points := int64(math.MinInt64)
+	for i := range s.ofZones {
+		points = max(points, s.ofZones[i].points)
+	}
+	if points == math.MinInt64 {
+		return s.most
+	}
+	return s.most + points
 }
 
-func (r rival) rank() int {
-	switch {
-	case r.chosen:
+// zonePoints are what its zone adds to a candidate.
+func (s *step) zonePoints(node int) int64 {
+	if s.ofZones == nil {
 		return 0
-	case r.out == kept:
-		return 1
 	}
-	return 2
+	return s.ofZones[s.nodes[node].zone].points
 }
 
-// rivals is every candidate with its score, and how many nodes of each zone survived.
-func (s *step) rivals(best *choice) (all []rival, surviving []int) {
-	surviving = make([]int, len(s.zones))
+// survivorsOn adds those of one node.
+func (s *step) survivorsOn(i int, all []rival) []rival {
 	if s.replica.Type == TieBreaker {
-		for i := range s.nodes {
-			n := &s.nodes[i]
-			r := rival{choice: choice{node: i, place: noPlace}, out: min(n.out, s.outNodes[i], s.outZones[n.zone])}
-			r.chosen = best != nil && best.node == i
-			all = append(all, r)
-		}
-		return all, surviving
+		return append(all, rival{choice: choice{node: i, place: noPlace}, out: kept})
 	}
-	all = make([]rival, 0, len(s.places))
-	for i := range s.nodes {
-		all = s.rivalsOn(i, all)
-		if last := len(all); last > 0 && all[last-1].node == i && all[last-1].lvgs > 0 {
-			surviving[s.nodes[i].zone]++
-		}
-	}
-	for i := range all {
-		r := &all[i]
-		r.chosen = best != nil && best.node == r.node && best.place == r.place
-		if r.out == kept {
-			r.score += s.zonePoints(r.node, surviving)
-		}
-	}
-	return all, surviving
-}
-
-// rivalsOn adds the candidates of one node.
-func (s *step) rivalsOn(i int, all []rival) []rival {
 	n, first := &s.nodes[i], len(all)
-	lvgs := int32(0)
-	for p := n.first; p < n.last; p++ {
-		r := rival{choice: choice{node: i, place: int(p)}, out: min(n.out, s.places[p].out, s.outNodes[i], s.outZones[n.zone])}
-		if r.out == kept {
-			r.out = s.verdictOnPlace(p)
+	for p := n.first; p < n.usable; p++ {
+		if s.verdictOnPlace(p) == kept {
+			all = append(all, rival{choice: choice{node: i, place: int(p), score: s.places[p].room.rate(s.in.Size)}, out: kept})
 		}
-		if r.out == kept {
-			lvgs++
-			r.score = s.places[p].room.rate(s.in.Size)
-		}
-		all = append(all, r)
 	}
-	if lvgs == 0 {
-		return all
-	}
-	points := s.nodePoints(i, int(lvgs))
+	lvgs := len(all) - first
+	points := s.nodePoints(i, lvgs) + s.zonePoints(i)
 	for j := first; j < len(all); j++ {
-		all[j].lvgs = lvgs
-		if all[j].out == kept {
-			all[j].score += points
-		}
+		all[j].lvgs = int32(lvgs)
+		all[j].score += points
 	}
 	return all
 }
 
-func (s *step) zonePoints(node int, surviving []int) (points int64) {
-	for _, f := range s.inForce {
-		if f.zones != nil {
-			points += f.zones(s, surviving[s.nodes[node].zone])
+// addExcluded adds excluded candidates by name, until there are enough.
+func (s *step) addExcluded(told []rival) []rival {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		out := min(n.out, s.outNodes[i], s.outZones[n.zone])
+		if s.replica.Type == TieBreaker {
+			told = s.addOut(told, rival{choice: choice{node: i, place: noPlace}, out: out})
+			continue
+		}
+		for p := n.first; p < n.last; p++ {
+			out := min(out, s.places[p].out)
+			if out == kept {
+				out = s.verdictOnPlace(p)
+			}
+			told = s.addOut(told, rival{choice: choice{node: i, place: int(p)}, out: out})
+		}
+		if len(told) == s.in.Explain {
+			break
 		}
 	}
-	return points
+	return told
+}
+
+func (s *step) addOut(told []rival, r rival) []rival {
+	if r.out == kept || len(told) == s.in.Explain {
+		return told
+	}
+	return append(told, r)
 }
 
 // alternative tells of one candidate: what its score is made of, or what excluded it.
-func (s *step) alternative(r rival, surviving []int) Alternative {
+func (s *step) alternative(r rival) Alternative {
 	a := Alternative{
-		Place: s.placeOf(r.choice), Zone: s.zones[s.nodes[r.node].zone], Chosen: r.chosen, ExcludedBy: r.out.says(),
+		Place: s.placeOf(r.choice), Zone: s.zones[s.nodes[r.node].zone], ExcludedBy: r.out.says(),
 	}
 	if r.place == noPlace {
 		return a
@@ -141,6 +137,7 @@ func (s *step) alternative(r rival, surviving []int) Alternative {
 	if r.out != kept {
 		return a
 	}
+	a.Parts = make([]Part, 0, 1+len(s.inForce))
 	a.add("capacity", room.rate(s.in.Size))
 	for _, f := range s.inForce {
 		if f.nodes != nil {
@@ -149,7 +146,7 @@ func (s *step) alternative(r rival, surviving []int) Alternative {
 	}
 	for _, f := range s.inForce {
 		if f.zones != nil {
-			a.add(f.says, f.zones(s, surviving[s.nodes[r.node].zone]))
+			a.add(f.says, f.zones(s, s.ofZones[s.nodes[r.node].zone].surviving))
 		}
 	}
 	return a

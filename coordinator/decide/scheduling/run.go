@@ -72,7 +72,13 @@ type run struct {
 	outNodes  []verdict // what it and the others excluded for the replica at hand
 	outZones  []verdict
 	outPlaces []verdict // nil: no place by itself
+	rated     []uint8   // what no capacity score on each node exceeds, or nothing; nil: nobody will ask
 }
+
+const (
+	nothing   = 0 // the rating of a node on which no candidate survived
+	unbounded = 255
+)
 
 func newRun(in *Input, placements []Placement) *run {
 	r := &run{Candidates: in.Candidates, in: in, placements: placements}
@@ -82,6 +88,9 @@ func newRun(in *Input, placements []Placement) *run {
 	r.load = make([]zoneLoad, len(r.zones))
 	r.outNodes = make([]verdict, len(r.nodes))
 	r.outZones = make([]verdict, len(r.zones))
+	if in.Explain > 0 {
+		r.rated = make([]uint8, len(r.nodes))
+	}
 	for _, name := range in.AttachTo {
 		first, last := r.find(name)
 		for i := first; i < last; i++ {

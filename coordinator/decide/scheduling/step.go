@@ -9,6 +9,8 @@ type step struct {
 	excluded counts
 	inForce  []*score // scores that count for this replica
 	most     int64    // the most that they add to a node
+
+	ofZones []zoneBest // once a place was picked
 }
 
 func (r *run) newStep(i int) *step { return r.newStepFor(r.in.Replicas[i]) }
@@ -19,6 +21,7 @@ func (r *run) newStepFor(replica Replica) *step {
 	clearMarks(s.outNodes)
 	clearMarks(s.outZones)
 	clearMarks(s.outPlaces)
+	clear(s.rated)
 	s.excluded = s.excludedNodes
 	if s.replica.Type == Diskful {
 		s.excluded = s.excludedPlaces
@@ -85,7 +88,8 @@ func (s *step) pick() *choice {
 // A zoneBest is the best candidate of one zone, before what zones add.
 type zoneBest struct {
 	choice
-	surviving int // nodes
+	surviving int   // nodes
+	points    int64 // what the zone adds
 }
 
 // rateNode rates the candidates of one node, and remembers the best if it is the best of its zone.
@@ -94,25 +98,45 @@ func (s *step) rateNode(i int, n *node, zone *zoneBest) {
 		s.excluded[out] += int(n.usable - n.first)
 		return
 	}
-	lvgs, rating, ok := 0, int64(0), false
-	if n.plain && s.outPlaces == nil {
-		lvgs, rating, ok = rateQuickly(s.quick[n.first:n.usable], s.in.Size)
+	if bound := int64(n.bound); n.plain && s.outPlaces == nil && s.in.Size <= n.least && zone.surviving > 0 && bound+s.most <= zone.score {
+		zone.surviving++ // all its places survive, and none is better
+		s.noteRating(i, bound)
+		return
 	}
-	if !ok {
-		lvgs, rating = s.ratePlaces(n)
-	} else if out := int(n.usable-n.first) - lvgs; out > 0 {
-		s.excluded[outNoCapacity] += out
-	}
+	lvgs, rating := s.rateSurvivors(n)
 	if lvgs == 0 {
 		return
 	}
 	zone.surviving++
+	s.noteRating(i, rating)
 	if zone.surviving > 1 && rating+s.most <= zone.score {
 		return
 	}
 	score := rating + s.nodePoints(i, lvgs)
 	if zone.surviving == 1 || score > zone.score {
 		zone.choice = choice{node: i, place: s.firstRated(n, rating), score: score}
+	}
+}
+
+// rateSurvivors is how many places of a node survive, and the highest rating among them.
+func (s *step) rateSurvivors(n *node) (lvgs int, rating int64) {
+	if !n.plain || s.outPlaces != nil {
+		return s.ratePlaces(n)
+	}
+	lvgs, rating, ok := rateQuickly(s.quick[n.first:n.usable], s.in.Size)
+	if !ok {
+		return s.ratePlaces(n)
+	}
+	if out := int(n.usable-n.first) - lvgs; out > 0 {
+		s.excluded[outNoCapacity] += out
+	}
+	return lvgs, rating
+}
+
+// noteRating notes what no capacity score on a node exceeds. A candidate that survived has at least 1.
+func (s *step) noteRating(node int, rating int64) {
+	if s.rated != nil {
+		s.rated[node] = uint8(min(rating, unbounded))
 	}
 }
 
@@ -165,6 +189,7 @@ func (s *step) verdictOnPlace(p int32) verdict {
 // pickZone adds what zones add and returns the best of all.
 func (s *step) pickZone(zones []zoneBest) *choice {
 	var best *choice
+	s.ofZones = zones
 	for i := range zones {
 		z := &zones[i]
 		if z.surviving == 0 {
@@ -172,9 +197,10 @@ func (s *step) pickZone(zones []zoneBest) *choice {
 		}
 		for _, score := range s.inForce {
 			if score.zones != nil {
-				z.score += score.zones(s, z.surviving)
+				z.points += score.zones(s, z.surviving)
 			}
 		}
+		z.score += z.points
 		if best == nil || compareChoices(z.choice, *best) < 0 {
 			best = &z.choice
 		}
@@ -201,6 +227,7 @@ func (s *step) pickNode() *choice {
 		if best == nil {
 			best = &choice{node: i, place: noPlace}
 		}
+		s.noteRating(i, 1)
 	}
 	return best
 }

@@ -53,11 +53,11 @@ func (s *plans) Placement(_ context.Context, r *adminv1.PlanPlacementRequest) (*
 		n = allAlternatives
 	}
 	got := control.Plan(v, vol, vs, plannedReplicas(vol.Name, vs), n)
-	d := &model.Decision{Seen: v.Index(), Placed: got.Whole(), Size: got.Size, Replicas: control.DecisionReplicas(got.Result, got.Whole())}
+	d := &model.Decision{Seen: v.Index(), Placed: got.Whole(), Size: got.Size}
 	if got.Search != nil {
 		d.Search = got.Search.Why + ": " + got.Search.Says
 	}
-	return decisionOf(d), nil
+	return decisionOf(d, control.DecisionReplicas(got.Result, got.Whole())), nil
 }
 
 func plannedReplicas(volume string, vs *model.VolumeStatus) []*model.Replica {
@@ -96,14 +96,18 @@ func (s *plans) ExplainVolume(_ context.Context, r *adminv1.ExplainVolumeRequest
 	decisions := slices.Collect(state.Under[*model.Decision](v, vol.Name+"/"))
 	slices.SortFunc(decisions, func(a, b *model.Decision) int { return cmp.Compare(b.Revision, a.Revision) })
 	for _, d := range decisions {
-		out.Decisions = append(out.Decisions, decisionOf(d))
+		replicas, err := d.Told()
+		if err != nil {
+			return nil, err
+		}
+		out.Decisions = append(out.Decisions, decisionOf(d, replicas))
 	}
 	return out, nil
 }
 
-func decisionOf(d *model.Decision) *adminv1.Decision {
+func decisionOf(d *model.Decision, replicas []model.DecisionReplica) *adminv1.Decision {
 	out := &adminv1.Decision{Entry: d.Revision, At: timestamp(d.At), Seen: d.Seen, Placed: d.Placed, Size: d.Size, Search: d.Search}
-	for _, r := range d.Replicas {
+	for _, r := range replicas {
 		p := &adminv1.DecisionReplica{
 			Id: int32(r.ID), Type: string(r.Type), Node: r.Node, Vg: r.VG, ThinPool: r.ThinPool, Chosen: r.Chosen, BySearch: r.BySearch,
 			Reason: r.Reason, Message: r.Message, Summary: r.Summary, Omitted: int32(r.Omitted),
