@@ -25,7 +25,7 @@ func Encode(o Object) ([]byte, error) {
 func write(o Object, b []byte) (*plan, []byte, error) {
 	v := reflect.ValueOf(o).Elem()
 	p := plans[v.Type()]
-	b, err := p.write(b, v)
+	b, err := p.write(p, b, v)
 	return p, b, err
 }
 
@@ -45,7 +45,7 @@ func decode(k Kind, raw []byte, rev uint64) (Object, error) {
 		return nil, fmt.Errorf("decode %s: this binary does not know that kind", k)
 	}
 	v := reflect.ValueOf(o).Elem()
-	if !plans[v.Type()].read(raw, v) {
+	if !plans[v.Type()].fill(raw, v) {
 		v.SetZero()
 		if err := json.Unmarshal(raw, o); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", k, err)
@@ -98,10 +98,10 @@ func Clone[T Object](o T) T {
 
 // keepUnknown returns now with those fields of old added that p does not declare.
 func keepUnknown(old, now []byte, p *plan) ([]byte, error) {
-	for p.op == opPointer {
+	for p.elem != nil { // of a pointer; a list is no object
 		p = p.elem
 	}
-	if p.op != opStruct || !isObject(old) || !isObject(now) {
+	if p.fields == nil || !isObject(old) || !isObject(now) {
 		return now, nil
 	}
 	var was, is map[string]json.RawMessage

@@ -10,7 +10,9 @@ import (
 // the same bytes as encoding/json and is several times as fast: encoding is most of what
 // a placement costs.
 type plan struct {
-	op     op
+	write func(p *plan, b []byte, v reflect.Value) ([]byte, error) // appends v
+	read  func(p *plan, r *reader, v reflect.Value) bool           // false: read it in another way
+
 	fields []planField // of a struct, embedded ones included, in the order in which they are written
 	elem   *plan       // of a pointer or slice
 	zeroer bool        // it has an IsZero of its own
@@ -23,22 +25,6 @@ type planField struct {
 	omit omission
 	plan *plan
 }
-
-// An op is a way to write and read a value.
-type op uint8
-
-const (
-	opOther   op = iota // encoding/json does it
-	opString            //
-	opInt               //
-	opUint              //
-	opBool              //
-	opStruct            //
-	opSlice             //
-	opPointer           //
-	opSelf              // it writes itself as a text
-	opRaw               // it is JSON already
-)
 
 // An omission says when a field is not written.
 type omission uint8
@@ -65,37 +51,40 @@ type appendText interface {
 }
 
 func planOf(t reflect.Type) *plan {
-	if t == reflect.TypeFor[json.RawMessage]() {
-		return &plan{op: opRaw}
-	}
-	if _, ok := reflect.TypeAssert[json.Unmarshaler](reflect.New(t)); ok {
-		_, appends := reflect.TypeAssert[appendText](reflect.New(t))
+	_, reads := reflect.TypeAssert[json.Unmarshaler](reflect.New(t))
+	_, appends := reflect.TypeAssert[appendText](reflect.New(t))
+	switch {
+	case t == reflect.TypeFor[json.RawMessage]():
+		return &plan{write: writeRaw, read: readRaw}
+	case reads && appends:
 		_, zeroer := reflect.TypeAssert[interface{ IsZero() bool }](reflect.New(t))
-		if appends {
-			return &plan{op: opSelf, zeroer: zeroer}
-		}
-		return &plan{}
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return &plan{op: opString}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return &plan{op: opInt}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &plan{op: opUint}
-	case reflect.Bool:
-		return &plan{op: opBool}
-	case reflect.Struct:
-		return &plan{op: opStruct, fields: planFields(t)}
-	case reflect.Pointer:
-		return &plan{op: opPointer, elem: planOf(t.Elem())}
-	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 {
-			return &plan{op: opSlice, elem: planOf(t.Elem())}
-		}
+		return &plan{write: writeSelf, read: readSelf, zeroer: zeroer}
+	case reads:
+		return &plan{write: writeOther, read: readOther}
 	default:
+		return planOfKind(t)
 	}
-	return &plan{}
+}
+
+func planOfKind(t reflect.Type) *plan {
+	switch k := t.Kind(); {
+	case k == reflect.String:
+		return &plan{write: writeText, read: readText}
+	case k >= reflect.Int && k <= reflect.Int64:
+		return &plan{write: writeInt, read: readInt}
+	case k >= reflect.Uint && k <= reflect.Uint64:
+		return &plan{write: writeUint, read: readUint}
+	case k == reflect.Bool:
+		return &plan{write: writeBool, read: readBool}
+	case k == reflect.Struct:
+		return &plan{write: writeStruct, read: readStruct, fields: planFields(t)}
+	case k == reflect.Pointer:
+		return &plan{write: writePointer, read: readPointer, elem: planOf(t.Elem())}
+	case k == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return &plan{write: writeSlice, read: readSlice, elem: planOf(t.Elem())}
+	default:
+		return &plan{write: writeOther, read: readOther}
+	}
 }
 
 func planFields(t reflect.Type) []planField {

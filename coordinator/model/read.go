@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"reflect"
 	"unicode/utf8"
 )
@@ -15,129 +14,13 @@ type reader struct {
 	at int
 }
 
-// read fills v, which must be blank, from b; false: read it in another way.
-func (p *plan) read(b []byte, v reflect.Value) bool {
+// fill fills v, which must be blank, from b; false: read it in another way.
+func (p *plan) fill(b []byte, v reflect.Value) bool {
 	r := reader{b: b}
-	return r.value(p, v) && r.at == len(b)
+	return p.read(p, &r, v) && r.at == len(b)
 }
 
-func (r *reader) value(p *plan, v reflect.Value) bool {
-	switch p.op {
-	case opString:
-		return r.string(v)
-	case opInt:
-		return r.int(v)
-	case opUint:
-		return r.uint(v)
-	case opBool:
-		v.SetBool(r.is("true"))
-		return v.Bool() || r.is("false")
-	case opStruct:
-		return r.fields(p, v)
-	case opSlice:
-		return r.is("null") || r.elements(p, v)
-	case opPointer:
-		return r.is("null") || r.pointer(p, v)
-	case opSelf:
-		return r.self(v)
-	case opRaw:
-		return r.raw(v)
-	case opOther:
-	}
-	from := r.at
-	return r.skip() && json.Unmarshal(r.b[from:r.at], v.Addr().Interface()) == nil
-}
-
-func (r *reader) pointer(p *plan, v reflect.Value) bool {
-	v.Set(reflect.New(v.Type().Elem()))
-	return r.value(p.elem, v.Elem())
-}
-
-func (r *reader) self(v reflect.Value) bool {
-	from := r.at
-	if _, ok := r.text(); !ok {
-		return false
-	}
-	self, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
-	return self.UnmarshalJSON(r.b[from:r.at]) == nil
-}
-
-func (r *reader) raw(v reflect.Value) bool {
-	from := r.at
-	if !r.skip() || !json.Valid(r.b[from:r.at]) {
-		return false
-	}
-	v.SetBytes(bytes.Clone(r.b[from:r.at]))
-	return true
-}
-
-// is goes past word, if that is what comes next.
-func (r *reader) is(word string) bool {
-	if len(r.b)-r.at < len(word) || string(r.b[r.at:r.at+len(word)]) != word {
-		return false
-	}
-	r.at += len(word)
-	return true
-}
-
-// next goes past one character and returns it.
-func (r *reader) next() byte {
-	if r.at == len(r.b) {
-		return 0
-	}
-	r.at++
-	return r.b[r.at-1]
-}
-
-func (r *reader) fields(p *plan, v reflect.Value) bool {
-	if r.next() != '{' {
-		return false
-	}
-	if r.is("}") {
-		return true
-	}
-	for i := 0; ; i++ {
-		for i < len(p.fields) && !r.is(p.fields[i].text) {
-			i++
-		}
-		if i == len(p.fields) || !r.value(p.fields[i].plan, p.fields[i].of(v)) {
-			return false
-		}
-		switch r.next() {
-		case ',':
-		case '}':
-			return true
-		default:
-			return false
-		}
-	}
-}
-
-func (r *reader) elements(p *plan, v reflect.Value) bool {
-	if r.next() != '[' {
-		return false
-	}
-	if r.is("]") {
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-		return true
-	}
-	for n := 0; ; n++ {
-		v.Grow(1)
-		v.SetLen(n + 1)
-		if !r.value(p.elem, v.Index(n)) {
-			return false
-		}
-		switch r.next() {
-		case ',':
-		case ']':
-			return true
-		default:
-			return false
-		}
-	}
-}
-
-func (r *reader) string(v reflect.Value) bool {
+func readText(_ *plan, r *reader, v reflect.Value) bool {
 	from := r.at
 	plain, ok := r.text()
 	if !ok {
@@ -153,6 +36,129 @@ func (r *reader) string(v reflect.Value) bool {
 	}
 	v.SetString(s)
 	return true
+}
+
+func readInt(_ *plan, r *reader, v reflect.Value) bool {
+	negative := r.is("-")
+	n, ok := r.digits()
+	i := int64(n)
+	if negative {
+		i = -i
+	}
+	if !ok || v.OverflowInt(i) {
+		return false
+	}
+	v.SetInt(i)
+	return true
+}
+
+func readUint(_ *plan, r *reader, v reflect.Value) bool {
+	n, ok := r.digits()
+	if !ok || v.OverflowUint(n) {
+		return false
+	}
+	v.SetUint(n)
+	return true
+}
+
+func readBool(_ *plan, r *reader, v reflect.Value) bool {
+	v.SetBool(r.is("true"))
+	return v.Bool() || r.is("false")
+}
+
+func readPointer(p *plan, r *reader, v reflect.Value) bool {
+	if r.is("null") {
+		return true
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	return p.elem.read(p.elem, r, v.Elem())
+}
+
+func readSelf(_ *plan, r *reader, v reflect.Value) bool {
+	from := r.at
+	if _, ok := r.text(); !ok {
+		return false
+	}
+	self, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
+	return self.UnmarshalJSON(r.b[from:r.at]) == nil
+}
+
+func readRaw(_ *plan, r *reader, v reflect.Value) bool {
+	from := r.at
+	if !r.skip() || !json.Valid(r.b[from:r.at]) {
+		return false
+	}
+	v.SetBytes(bytes.Clone(r.b[from:r.at]))
+	return true
+}
+
+func readOther(_ *plan, r *reader, v reflect.Value) bool {
+	from := r.at
+	return r.skip() && json.Unmarshal(r.b[from:r.at], v.Addr().Interface()) == nil
+}
+
+func readStruct(p *plan, r *reader, v reflect.Value) bool {
+	if r.next() != '{' {
+		return false
+	}
+	if r.is("}") {
+		return true
+	}
+	for i := 0; ; i++ {
+		for i < len(p.fields) && !r.is(p.fields[i].text) {
+			i++
+		}
+		if i == len(p.fields) {
+			return false
+		}
+		if f := &p.fields[i]; !f.plan.read(f.plan, r, f.of(v)) {
+			return false
+		}
+		if end := r.next(); end != ',' {
+			return end == '}'
+		}
+	}
+}
+
+func readSlice(p *plan, r *reader, v reflect.Value) bool {
+	if r.is("null") {
+		return true
+	}
+	if r.next() != '[' {
+		return false
+	}
+	if r.is("]") {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		return true
+	}
+	for n := 0; ; n++ {
+		v.Grow(1)
+		v.SetLen(n + 1)
+		if !p.elem.read(p.elem, r, v.Index(n)) {
+			return false
+		}
+		if end := r.next(); end != ',' {
+			return end == ']'
+		}
+	}
+}
+
+// is goes past word, if that is what comes next.
+func (r *reader) is(word string) bool {
+	if len(r.b)-r.at < len(word) || string(r.b[r.at:r.at+len(word)]) != word {
+		return false
+	}
+	r.at += len(word)
+	return true
+}
+
+// next goes past one character and returns it; 0: there is none.
+func (r *reader) next() byte {
+	if r.at == len(r.b) {
+		return 0
+	}
+	r.at++
+	return r.b[r.at-1]
 }
 
 // text goes past a text in quotes; plain: it stands there as it is.
@@ -177,32 +183,6 @@ func (r *reader) text() (plain, ok bool) {
 		}
 	}
 	return false, false
-}
-
-func (r *reader) uint(v reflect.Value) bool {
-	n, ok := r.digits()
-	if !ok || v.OverflowUint(n) {
-		return false
-	}
-	v.SetUint(n)
-	return true
-}
-
-func (r *reader) int(v reflect.Value) bool {
-	negative := r.is("-")
-	n, ok := r.digits()
-	if !ok || n > math.MaxInt64 {
-		return false
-	}
-	i := int64(n)
-	if negative {
-		i = -i
-	}
-	if v.OverflowInt(i) {
-		return false
-	}
-	v.SetInt(i)
-	return true
 }
 
 const mostDigits = 18 // that certainly fit

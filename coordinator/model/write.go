@@ -6,42 +6,51 @@ import (
 	"strconv"
 )
 
-// write appends v as JSON: the bytes that encoding/json makes.
-func (p *plan) write(b []byte, v reflect.Value) ([]byte, error) {
-	switch p.op {
-	case opString:
-		return writeString(b, v.String()), nil
-	case opInt:
-		return strconv.AppendInt(b, v.Int(), 10), nil
-	case opUint:
-		return strconv.AppendUint(b, v.Uint(), 10), nil
-	case opBool:
-		return strconv.AppendBool(b, v.Bool()), nil
-	case opStruct:
-		return p.writeStruct(b, v)
-	case opSlice:
-		return p.writeSlice(b, v)
-	case opPointer:
-		if v.IsNil() {
-			return append(b, "null"...), nil
-		}
-		return p.elem.write(b, v.Elem())
-	case opSelf:
-		self, _ := reflect.TypeAssert[appendText](v.Addr())
-		b, err := self.AppendText(append(b, '"'))
-		return append(b, '"'), err
-	case opRaw:
-		if v.Len() > 0 {
-			return append(b, v.Bytes()...), nil
-		}
+func writeText(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	return writeString(b, v.String()), nil
+}
+
+func writeInt(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	return strconv.AppendInt(b, v.Int(), 10), nil
+}
+
+func writeUint(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	return strconv.AppendUint(b, v.Uint(), 10), nil
+}
+
+func writeBool(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	return strconv.AppendBool(b, v.Bool()), nil
+}
+
+func writePointer(p *plan, b []byte, v reflect.Value) ([]byte, error) {
+	if v.IsNil() {
 		return append(b, "null"...), nil
-	case opOther:
 	}
+	return p.elem.write(p.elem, b, v.Elem())
+}
+
+// writeSelf lets a value write itself as a text.
+func writeSelf(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	self, _ := reflect.TypeAssert[appendText](v.Addr())
+	b, err := self.AppendText(append(b, '"'))
+	return append(b, '"'), err
+}
+
+// writeRaw writes what is JSON already.
+func writeRaw(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
+	if v.Len() == 0 {
+		return append(b, "null"...), nil
+	}
+	return append(b, v.Bytes()...), nil
+}
+
+// writeOther leaves it to encoding/json.
+func writeOther(_ *plan, b []byte, v reflect.Value) ([]byte, error) {
 	other, err := json.Marshal(v.Interface())
 	return append(b, other...), err
 }
 
-func (p *plan) writeStruct(b []byte, v reflect.Value) ([]byte, error) {
+func writeStruct(p *plan, b []byte, v reflect.Value) ([]byte, error) {
 	b = append(b, '{')
 	first := len(b)
 	for i := range p.fields {
@@ -54,7 +63,7 @@ func (p *plan) writeStruct(b []byte, v reflect.Value) ([]byte, error) {
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = f.plan.write(append(b, f.text...), value); err != nil {
+		if b, err = f.plan.write(f.plan, append(b, f.text...), value); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +96,7 @@ func isEmpty(v reflect.Value) bool {
 	}
 }
 
-func (p *plan) writeSlice(b []byte, v reflect.Value) ([]byte, error) {
+func writeSlice(p *plan, b []byte, v reflect.Value) ([]byte, error) {
 	if v.IsNil() {
 		return append(b, "null"...), nil
 	}
@@ -97,7 +106,7 @@ func (p *plan) writeSlice(b []byte, v reflect.Value) ([]byte, error) {
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = p.elem.write(b, v.Index(i)); err != nil {
+		if b, err = p.elem.write(p.elem, b, v.Index(i)); err != nil {
 			return nil, err
 		}
 	}
