@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringVar(&c.name, "name", defaultName, "name of the lab; several may run side by side")
-	root.AddCommand(c.demo(), c.up(), c.down(), c.status(), c.fetch(), c.daemon(), nodeAgent())
+	root.AddCommand(c.demo(), c.up(), c.down(), c.status(), c.fetch(), c.daemon(), nodeAgent(), blocksCommand())
 	root.AddCommand(c.exec(), c.kill(), c.start(), c.stop(), c.logs(), c.push(), c.forward())
 	root.AddCommand(c.cut(), c.isolate(), c.delay(), c.drop(), c.heal())
 	return root.ExecuteContext(ctx)

@@ -43,7 +43,10 @@ func attachedOf(v state.View, seen inventory.View, a *model.Attachment) model.Co
 		c = grantedOf(v, agent, a)
 	}
 	if a.Deleting() && c.Status != model.Unknown {
-		c.Reason, c.Message = "Detaching", cmp.Or(c.Message, "node "+a.Node+" is to become Secondary")
+		if c.Reason != "IOSuspended" {
+			c.Message = "node " + a.Node + " is to become Secondary"
+		}
+		c.Reason = "Detaching"
 	}
 	return c
 }
