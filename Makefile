@@ -23,7 +23,10 @@ test: setup build ## All tests: units, scripts in the simulated world, kernel la
 	$(MAKE) --no-print-directory lab
 
 lab: setup build ## The tests on real kernels
-	go test -tags $(LAB_TAGS) -p 1 -count=1 -timeout 40m -v ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
+	go test -tags $(LAB_TAGS) -p 1 -count=1 -timeout 60m -v ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
+
+soak: setup build ## Loss of power under a writer, fifty times on real kernels; ROUNDS=N for another number
+	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 3h -v -run 'TestNoAcknowledgedWriteIsLost' ./cmd/internal/lab/deploy
 
 sim: build ## A simulated cluster to play with, without any privileges
 	$(BIN)/rvol-lab up --world sim
@@ -55,4 +58,4 @@ help: ## This list
 $(GOLANGCI):
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: build setup demo test lab sim lint fmt check generate bench fuzz packages help
+.PHONY: build setup demo test lab soak sim lint fmt check generate bench fuzz packages help

@@ -39,7 +39,7 @@ func withPrograms(m *testing.M) int {
 // inKernel are the scripts of the simulated world that hold on real kernels too, in bearable time.
 func inKernel(name string) bool {
 	switch name {
-	case "cluster", "formation", "failover", "badinput", "majority", "attach_two":
+	case "cluster", "formation", "failover", "badinput", "majority", "attach_two", "link":
 		return true
 	}
 	return strings.HasPrefix(name, "kernel_") || strings.HasPrefix(name, "arbiter_")
