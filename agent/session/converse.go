@@ -32,6 +32,7 @@ type conversation struct {
 	sent     *agentv1.Report      // newest section of each kind
 	results  map[string]time.Time // when sent
 	asked    map[uint64]time.Time // likewise, of questions
+	heard    time.Time            // when the coordinator last said anything
 	full     bool                 // a full report is due
 	ready    <-chan struct{}      // closed when there is something to report; nil then
 	soon     <-chan time.Time     // when the next report goes out; nil: none is due
@@ -40,7 +41,7 @@ type conversation struct {
 
 // converse sends reports, results and heartbeats, and takes orders.
 func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, st stream, beat time.Duration) error {
-	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, asked: map[uint64]time.Time{}, full: true}
+	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, asked: map[uint64]time.Time{}, heard: time.Now(), full: true}
 	in := make(chan *agentv1.ToAgent)
 	ended := make(chan struct{})
 	go func() {
@@ -69,7 +70,7 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 		case <-c.soon:
 			err = c.report(ctx, cancel)
 		case <-tick.C:
-			err = c.beat(cancel)
+			err = c.beat(cancel, beat)
 		}
 		if err != nil {
 			return causeOf(ctx, err)
@@ -86,7 +87,12 @@ func (c *conversation) speak(within time.Duration) {
 	}
 }
 
-func (c *conversation) beat(cancel context.CancelCauseFunc) error {
+// beat says that the agent is alive. A coordinator that has not answered the
+// last one is gone, although nobody has closed the connection.
+func (c *conversation) beat(cancel context.CancelCauseFunc, beat time.Duration) error {
+	if silence := time.Since(c.heard); silence > beat+beat/2 {
+		return fmt.Errorf("%w for %v", errMute, silence)
+	}
 	err := c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
 	if err != nil {
 		return err
@@ -134,6 +140,7 @@ func (c *conversation) receive(ctx context.Context, in chan<- *agentv1.ToAgent) 
 // take acts on one message. One of an unknown kind is from a younger
 // coordinator and is passed over.
 func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) error {
+	c.heard = time.Now()
 	switch m := m.Message.(type) {
 	case *agentv1.ToAgent_Desired:
 		c.speak(debounce)

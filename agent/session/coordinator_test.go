@@ -35,6 +35,7 @@ type coordinator struct {
 	heard     []*agentv1.FromAgent
 	send      chan *agentv1.ToAgent // nil: the session breaks
 	ackResult bool
+	mute      bool // it answers heartbeats no more
 }
 
 func newCoordinator(name, leader string) *coordinator {
@@ -81,6 +82,11 @@ func (c *coordinator) Session(s grpc.BidiStreamingServer[agentv1.FromAgent, agen
 				return nil
 			}
 			c.note(m)
+			if m.GetHeartbeat() != nil && !c.isMute() {
+				if err := s.Send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}}); err != nil {
+					return err
+				}
+			}
 			if r := m.GetResult(); r != nil && c.acks() {
 				if err := s.Send(&agentv1.ToAgent{Message: &agentv1.ToAgent_ResultAck{ResultAck: &agentv1.ResultAck{Id: r.Id}}}); err != nil {
 					return err
@@ -106,6 +112,12 @@ func (c *coordinator) acks() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ackResult
+}
+
+func (c *coordinator) isMute() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mute
 }
 
 func (c *coordinator) note(m *agentv1.FromAgent) {

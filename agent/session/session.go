@@ -242,6 +242,7 @@ func (s *Session) talk(ctx context.Context, addr string) error {
 
 var (
 	errSilent   = errors.New("no answer to the hello")
+	errMute     = errors.New("coordinator has said nothing")
 	errProtocol = errors.New("coordinator does not speak as expected")
 )
 

@@ -207,6 +207,24 @@ func TestALeaderThatWentSilentIsTriedLast(t *testing.T) {
 	})
 }
 
+func TestALeaderThatAnswersNoHeartbeatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		was, is := newCoordinator("was", "was"), newCoordinator("is", "is")
+		start(t, []string{"was", "is"}, was, is)
+		time.Sleep(time.Minute)
+		if r := is.reports(); len(r) != 0 {
+			t.Fatalf("a leader that answers was left: the next was told %v", r)
+		}
+		was.mu.Lock()
+		was.mute = true // its machine is gone: nobody closes the connection
+		was.mu.Unlock()
+		time.Sleep(11 * time.Second)
+		if r := is.reports(); len(r) != 1 || !r[0].Full {
+			t.Fatalf("the next leader was told %v", r)
+		}
+	})
+}
+
 func TestAfterASessionTheNextLeaderIsLookedForAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCoordinator("a", "a")

@@ -19,7 +19,7 @@ func (w *world) formed() {
 	vol := &model.Volume{Class: "r2", Devices: []model.VolumeDevice{{Size: 1 << 30}}, DRBD: map[string]string{"ping-int": "5"}}
 	vol.Name, vol.UID = "db-1", "uid-db-1"
 	vs := &model.VolumeStatus{
-		Formed: true, DRBD: "8.4",
+		DRBD:          "8.4",
 		Configuration: &model.Configuration{FTT: 1, SystemNetworks: []string{"default"}, OnNoQuorum: "suspend-io", Wipe: "none", DRBD: map[string]string{"ping-int": "10", "timeout": "60"}},
 		Datamesh: model.Datamesh{Revision: 3, Members: []model.DatameshMember{
 			{ID: 0, Type: model.Diskful, Node: "n1", HostName: "h1", Addresses: map[string]netip.AddrPort{"default": netip.MustParseAddrPort("10.0.0.1:17000")}},
@@ -50,7 +50,9 @@ func (w *world) formed() {
 		NewUUID: &model.NewUUIDParams{ClearBitmap: true, Revision: 3, Peers: []int{1}, LVUUIDs: []string{"lv-0"}},
 	}
 	op.Name, op.UID = "db-1-formation-1", "uid-op"
-	w.put(vol, vs, r, res, gone, c, a, secret, op)
+	w.put(vol, vs, r, res, gone, c, secret, op)
+	vs.Formed = true // an operation that forms it is from before
+	w.put(vs, a)
 }
 
 func TestAnOrderSaysEverything(t *testing.T) {

@@ -181,7 +181,9 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 	case *agentv1.FromAgent_Report:
 		newest = n.Inventory.Update(n.node, n.number, time.Now(), takeReport(m.Report))
 	case *agentv1.FromAgent_Heartbeat:
-		newest = n.Inventory.Heard(n.node, n.number, time.Now())
+		if newest = n.Inventory.Heard(n.node, n.number, time.Now()); newest {
+			return n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
+		}
 	case *agentv1.FromAgent_Result:
 		n.Inventory.Heard(n.node, n.number, time.Now())
 		return n.result(ctx, m.Result)

@@ -74,6 +74,9 @@ func TestReportsFillTheInventory(t *testing.T) {
 		if got := w.inv.View().Node("n1").Heard.Sub(before); got != 5*time.Second {
 			t.Errorf("last heard %s later, want 5 s", got)
 		}
+		if m, err := a.stream.Recv(); err != nil || m.GetHeartbeat() == nil {
+			t.Errorf("a heartbeat was answered with %v, %v", m, err)
+		}
 		if err := a.stream.CloseSend(); err != nil {
 			t.Fatal(err)
 		}

@@ -164,6 +164,7 @@ type ToAgent struct {
 	//	*ToAgent_ReportRequest
 	//	*ToAgent_ResultAck
 	//	*ToAgent_SoleAnswer
+	//	*ToAgent_Heartbeat
 	Message       isToAgent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -260,6 +261,15 @@ func (x *ToAgent) GetSoleAnswer() *SoleAnswer {
 	return nil
 }
 
+func (x *ToAgent) GetHeartbeat() *Heartbeat {
+	if x != nil {
+		if x, ok := x.Message.(*ToAgent_Heartbeat); ok {
+			return x.Heartbeat
+		}
+	}
+	return nil
+}
+
 type isToAgent_Message interface {
 	isToAgent_Message()
 }
@@ -288,6 +298,10 @@ type ToAgent_SoleAnswer struct {
 	SoleAnswer *SoleAnswer `protobuf:"bytes,6,opt,name=sole_answer,json=soleAnswer,proto3,oneof"`
 }
 
+type ToAgent_Heartbeat struct {
+	Heartbeat *Heartbeat `protobuf:"bytes,7,opt,name=heartbeat,proto3,oneof"` // answers one
+}
+
 func (*ToAgent_Welcome) isToAgent_Message() {}
 
 func (*ToAgent_Desired) isToAgent_Message() {}
@@ -299,6 +313,8 @@ func (*ToAgent_ReportRequest) isToAgent_Message() {}
 func (*ToAgent_ResultAck) isToAgent_Message() {}
 
 func (*ToAgent_SoleAnswer) isToAgent_Message() {}
+
+func (*ToAgent_Heartbeat) isToAgent_Message() {}
 
 // SoleRequest asks whether a replica may go on without the other copy of its volume, on
 // DRBD 8.4, whose kernel has no quorum: it is Primary and lost its peer, or is to become
@@ -873,6 +889,8 @@ func (*ReportRequest) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
+// Heartbeat says that its sender is alive. The coordinator answers each: an agent that hears
+// nothing for two of its own looks for another leader.
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3543,7 +3561,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06result\x18\x03 \x01(\v2\x1e.rvol.agent.v1.OperationResultH\x00R\x06result\x128\n" +
 	"\theartbeat\x18\x04 \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeat\x12?\n" +
 	"\fsole_request\x18\x05 \x01(\v2\x1a.rvol.agent.v1.SoleRequestH\x00R\vsoleRequestB\t\n" +
-	"\amessage\"\xf7\x02\n" +
+	"\amessage\"\xb1\x03\n" +
 	"\aToAgent\x122\n" +
 	"\awelcome\x18\x01 \x01(\v2\x16.rvol.agent.v1.WelcomeH\x00R\awelcome\x122\n" +
 	"\adesired\x18\x02 \x01(\v2\x16.rvol.agent.v1.DesiredH\x00R\adesired\x129\n" +
@@ -3553,7 +3571,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"result_ack\x18\x05 \x01(\v2\x18.rvol.agent.v1.ResultAckH\x00R\tresultAck\x12<\n" +
 	"\vsole_answer\x18\x06 \x01(\v2\x19.rvol.agent.v1.SoleAnswerH\x00R\n" +
-	"soleAnswerB\t\n" +
+	"soleAnswer\x128\n" +
+	"\theartbeat\x18\a \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeatB\t\n" +
 	"\amessage\"\x94\x01\n" +
 	"\vSoleRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
@@ -3949,54 +3968,55 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	9,  // 8: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
 	11, // 9: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
 	3,  // 10: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
-	43, // 11: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
-	6,  // 12: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
-	4,  // 13: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
-	16, // 14: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
-	20, // 15: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
-	25, // 16: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
-	14, // 17: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
-	6,  // 18: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
-	13, // 19: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
-	4,  // 20: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
-	44, // 21: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
-	15, // 22: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
-	17, // 23: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
-	18, // 24: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
-	19, // 25: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
-	21, // 26: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
-	22, // 27: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
-	23, // 28: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
-	24, // 29: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
-	26, // 30: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	27, // 31: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	4,  // 32: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	30, // 33: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	34, // 34: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	35, // 35: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	29, // 36: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	45, // 37: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	31, // 38: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	33, // 39: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	46, // 40: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	32, // 41: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	47, // 42: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	36, // 43: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	37, // 44: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	48, // 45: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	49, // 46: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	50, // 47: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 48: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	39, // 49: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	41, // 50: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	1,  // 51: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	40, // 52: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	42, // 53: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	51, // [51:54] is the sub-list for method output_type
-	48, // [48:51] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	10, // 11: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
+	43, // 12: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	6,  // 13: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
+	4,  // 14: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
+	16, // 15: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
+	20, // 16: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
+	25, // 17: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
+	14, // 18: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
+	6,  // 19: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
+	13, // 20: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
+	4,  // 21: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
+	44, // 22: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	15, // 23: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
+	17, // 24: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
+	18, // 25: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
+	19, // 26: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
+	21, // 27: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
+	22, // 28: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
+	23, // 29: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
+	24, // 30: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
+	26, // 31: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
+	27, // 32: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	4,  // 33: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	30, // 34: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	34, // 35: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	35, // 36: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	29, // 37: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	45, // 38: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	31, // 39: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	33, // 40: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	46, // 41: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	32, // 42: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	47, // 43: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	36, // 44: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	37, // 45: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	48, // 46: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	49, // 47: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	50, // 48: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 49: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	39, // 50: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	41, // 51: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	1,  // 52: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	40, // 53: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	42, // 54: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	52, // [52:55] is the sub-list for method output_type
+	49, // [49:52] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4018,6 +4038,7 @@ func file_agent_v1_agent_proto_init() {
 		(*ToAgent_ReportRequest)(nil),
 		(*ToAgent_ResultAck)(nil),
 		(*ToAgent_SoleAnswer)(nil),
+		(*ToAgent_Heartbeat)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
