@@ -100,6 +100,17 @@ func (t *Tool) Detach(ctx context.Context, m Minor) error {
 	return t.do(ctx, "drbdsetup", "detach", m.String())
 }
 
+// DetachDiskless does the same to a device that is to have no disk from now on: its peers
+// no longer take it for one whose disk failed. DRBD 9 only.
+//
+//	drbdsetup detach MINOR --diskless
+func (t *Tool) DetachDiskless(ctx context.Context, m Minor) error {
+	if t.ver.Is84() {
+		return unsupported("be without a disk")
+	}
+	return t.do(ctx, "drbdsetup", "detach", m.String(), "--diskless")
+}
+
 // Resize lets a device grow to what all its backing disks hold, and
 // remembers the size of this one. Only when every diskful peer is Connected
 // and UpToDate: ErrResync else. With a backing disk that did not grow on all

@@ -39,8 +39,8 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 			return err
 		}
 		return e.applied(s.Resource)
-	case decide.Attach:
-		return tool.Attach(ctx, e.ref(s.Target), s.Number)
+	case decide.Attach, decide.Detach, decide.Disconnect, decide.ForgetPeers:
+		return e.doMesh(ctx, step)
 	case decide.Adjust:
 		return e.adjust(ctx, s)
 	case decide.Primary, decide.Secondary, decide.Connect, decide.ConfirmTogether:
@@ -58,6 +58,26 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return e.newCurrentUUID(ctx, s)
 	}
 	return fmt.Errorf("no way to %s", step)
+}
+
+// doMesh carries out what changes who has a disk and who knows whom.
+func (e *Engine) doMesh(ctx context.Context, step decide.Step) error {
+	tool := e.DRBD.Tool()
+	switch s := step.(type) {
+	case decide.Attach:
+		return tool.Attach(ctx, e.ref(s.Target), s.Number)
+	case decide.Detach:
+		return tool.DetachDiskless(ctx, s.Minor)
+	case decide.Disconnect:
+		return tool.DelPeer(ctx, e.ref(s.Target), drbd.NoNode)
+	case decide.ForgetPeers:
+		for _, id := range s.Peers {
+			if err := tool.ForgetPeer(ctx, s.Resource, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (e *Engine) down(ctx context.Context, in decide.Input, s decide.Down) error {

@@ -25,7 +25,7 @@ func (r Resource) allowed(up drbd.Resource) Allowed {
 	}
 	for _, d := range r.Devices {
 		a.Minors = append(a.Minors, d.Minor)
-		if d.Backing != nil {
+		if d.Backing != nil && r.attaches() {
 			a.Disks = append(a.Disks, d.Minor)
 		}
 	}

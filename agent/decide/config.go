@@ -20,6 +20,7 @@ type Owner struct {
 	Replica      string // uid
 	Reservations []string
 	Peers        int
+	Quorum       int
 }
 
 const ownerLine = "# rvol replica="
@@ -43,6 +44,8 @@ func OwnerOf(text string) (Owner, bool) {
 			o.Reservations = strings.Split(value, ",")
 		case key == "peers":
 			o.Peers, _ = strconv.Atoi(value) // our own line; 0 when torn
+		case key == "quorum":
+			o.Quorum, _ = strconv.Atoi(value) // likewise
 		}
 	}
 	return o, o.Replica != ""
@@ -50,11 +53,15 @@ func OwnerOf(text string) (Owner, bool) {
 
 // File renders the .res file that a resource shall have on a node with the
 // given version of DRBD.
-func (r Resource) File(v drbd.Version) (string, error) {
+func (r Resource) File(v drbd.Version) (string, error) { return r.file(v, 0) }
+
+// file is the same with a quorum of at least so many.
+func (r Resource) file(v drbd.Version, quorum int) (string, error) {
 	c, err := r.config(v)
 	if err != nil {
 		return "", err
 	}
+	c.Options.Quorum = max(c.Options.Quorum, quorum)
 	body, err := c.Render(v)
 	if err != nil {
 		return "", err
@@ -65,9 +72,27 @@ func (r Resource) File(v drbd.Version) (string, error) {
 			reservations = append(reservations, d.Backing.Reservation)
 		}
 	}
-	head := fmt.Sprintf("%s%s reservations=%s peers=%d\n", ownerLine, r.ReplicaUID, strings.Join(reservations, ","), len(r.Peers))
-	return head + string(body), nil
+	head := fmt.Sprintf("%s%s reservations=%s peers=%d", ownerLine, r.ReplicaUID, strings.Join(reservations, ","), len(r.Peers))
+	if c.Options.Quorum > 0 {
+		head += fmt.Sprintf(" quorum=%d", c.Options.Quorum)
+	}
+	if len(r.Forget) > 0 && r.attaches() {
+		head += " forget=" + strings.Join(r.forgets(), ",")
+	}
+	return head + "\n" + string(body), nil
 }
+
+func (r Resource) forgets() []string {
+	var ids []string
+	for _, id := range r.Forget {
+		ids = append(ids, id.String())
+	}
+	return ids
+}
+
+// attaches says that DRBD is to have the disks of the replica's devices. Others
+// have theirs prepared at most.
+func (r Resource) attaches() bool { return r.Type == Diskful }
 
 // notAMember stands for the secret of a replica that has no peers yet.
 const notAMember = drbd.Secret("preconfigured")
@@ -100,7 +125,7 @@ func (r Resource) config(v drbd.Version) (drbd.Config, error) {
 	}
 	for _, d := range r.Devices {
 		vol := drbd.Volume{Number: d.Number, Minor: d.Minor}
-		if d.Backing != nil {
+		if d.Backing != nil && r.attaches() {
 			vol.Disk = LV{VG: d.Backing.VG, Name: d.Backing.LV}.Path()
 		}
 		c.Volumes = append(c.Volumes, vol)
@@ -130,7 +155,7 @@ func kindOf(t ReplicaType) drbd.Kind {
 		return drbd.TieBreaker
 	case Access:
 		return drbd.Access
-	case Diskful:
+	case Diskful, LiminalDiskful:
 	}
 	return drbd.Diskful
 }
@@ -150,8 +175,13 @@ func (r Resource) options() (drbd.Options, error) {
 	if r.Arbitrated() {
 		o.FencePeer = fenceHandler
 	}
-	if !r.Member {
+	switch {
+	case !r.Member:
 		o.Quorum, o.QuorumMinimumRedundancy = drbd.NoVote, 0
+	case !r.attaches() && r.Quorum > 0:
+		// What has no disk does not count votes: it has quorum when those do
+		// who have disks.
+		o.Quorum = drbd.NoVote
 	}
 	for _, d := range r.Devices {
 		if d.Backing != nil && d.Backing.ThinPool != "" {

@@ -47,6 +47,9 @@ const (
 	Diskful    ReplicaType = "Diskful"
 	TieBreaker ReplicaType = "TieBreaker"
 	Access     ReplicaType = "Access"
+	// LiminalDiskful votes, and its disk is prepared and not attached: on the
+	// way to Diskful, or from it.
+	LiminalDiskful ReplicaType = "LiminalDiskful"
 )
 
 // A Resource is this node's replica of one volume.
@@ -67,6 +70,7 @@ type Resource struct {
 	Addresses               map[string]string `json:"addresses,omitempty"` // network name -> own address
 	Devices                 []Device          `json:"devices"`
 	Peers                   []Peer            `json:"peers,omitempty"`
+	Forget                  []drbd.NodeID     `json:"forget,omitempty"` // replicas that left: their bitmap slots are to be freed
 	Secret                  drbd.Secret       `json:"-"`                // the journal keeps it apart
 	Quorum                  int               `json:"quorum,omitempty"` // 0: off
 	QuorumMinimumRedundancy int               `json:"quorum_minimum_redundancy,omitempty"`

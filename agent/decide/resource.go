@@ -38,8 +38,8 @@ func (p *planner) check(r Resource) (want string, why *Refusal) {
 		return "", refuse(NoTool, "volume %s runs DRBD %s, this node has %s", r.Volume, r.DRBD, v)
 	}
 	for _, d := range r.Devices {
-		if (d.Backing != nil) != (r.Type == Diskful) {
-			return "", refuseForGood(Refused, "device %d of a %s replica: backing does not fit", d.Number, r.Type)
+		if d.Backing == nil && r.attaches() {
+			return "", refuseForGood(Refused, "device %d of a %s replica: it has nothing to stand on", d.Number, r.Type)
 		}
 	}
 	want, err := r.File(v)
@@ -85,20 +85,23 @@ func (p *planner) converge(r Resource, want string, state *ReplicaState) *Refusa
 		}
 		return nil
 	}
+	return p.hold(r, want, state)
+}
+
+// hold brings it up, makes it what the order says, and lets it serve.
+func (p *planner) hold(r Resource, want string, state *ReplicaState) *Refusal {
 	ready, why := p.disks(r)
-	if !ready || why != nil {
-		return why
-	}
-	if !p.isUp {
+	switch {
+	case why != nil && !r.goesOnWithout() || why == nil && !ready:
+	case !p.isUp:
 		p.bringUp(r, want)
-		return nil
+	case p.adjust(r, want) || why != nil:
+	default:
+		p.link(r)
+		p.arbitrated(r)
+		return p.serve(r, want, state)
 	}
-	if p.adjust(r, want) {
-		return nil
-	}
-	p.link(r)
-	p.arbitrated(r)
-	return p.serve(r, want, state)
+	return why
 }
 
 // demote takes the Primary role away where it must go. done: nothing else is
@@ -197,6 +200,8 @@ func (p *planner) adjust(r Resource, want string) bool {
 		return false
 	}
 	t := r.target(len(r.Peers) == 0 || !r.Member)
+	want = p.between(r, want)
+	p.partFromLast(r, t)
 	if p.file != want {
 		p.add(WriteFile{Target: t, Text: want})
 	}
@@ -204,12 +209,9 @@ func (p *planner) adjust(r Resource, want string) bool {
 		p.add(Up{t}) // adjust does not make devices there
 		return true
 	}
-	for _, d := range r.Devices {
-		if _, there := p.up.Device(d.Number); there && d.Backing != nil && !p.attached(d) {
-			p.add(Attach{Target: t, Number: d.Number})
-		}
-	}
+	p.switchDisks(r, t)
 	p.add(Adjust{Target: t, Allow: r.allowed(p.up)})
+	p.forgetPeers(r, t)
 	return true
 }
 
@@ -231,7 +233,7 @@ func (p *planner) hasDevices(r Resource) bool {
 // serve promotes, and runs what operations the order grants.
 func (p *planner) serve(r Resource, want string, state *ReplicaState) *Refusal {
 	for _, d := range r.Devices {
-		if d.Backing != nil && !p.attached(d) {
+		if r.attaches() && !p.attached(d) {
 			return refuse(Other, "disk of %s/%d was detached after an I/O error: see the kernel's log; `drbdadm attach` tries it again", r.Name, d.Number)
 		}
 	}
@@ -264,13 +266,13 @@ func (p *planner) mayPromote(r Resource) string {
 // report fills in what is reached.
 func (p *planner) report(r Resource, want string, state *ReplicaState) {
 	runs := p.runs(r, want)
-	attached, fresh := true, r.Type == Diskful && p.isUp
+	attached, fresh := true, r.attaches() && p.isUp
 	for _, d := range r.Devices {
 		if d.Backing == nil {
 			continue
 		}
 		b, never := p.reportBacking(d)
-		attached = attached && p.attached(d)
+		attached = attached && p.stands(r, d, b)
 		fresh = fresh && never
 		state.Backing = append(state.Backing, b)
 	}

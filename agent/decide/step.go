@@ -82,6 +82,19 @@ type (
 		Target
 		Number int
 	}
+	// Detach takes the disk from one device, which goes on without.
+	Detach struct {
+		Target
+		Number int
+		Minor  drbd.Minor
+	}
+	// Disconnect ends the one connection of DRBD 8.4, whose adjust would keep it.
+	Disconnect struct{ Target }
+	// ForgetPeers frees the bitmap slots of replicas that left.
+	ForgetPeers struct {
+		Target
+		Peers []drbd.NodeID
+	}
 	// Adjust makes the kernel agree with the file, unless it would take away
 	// more than Allow names.
 	Adjust struct {
@@ -149,6 +162,9 @@ func (WriteFile) step()       {}
 func (RemoveFile) step()      {}
 func (Up) step()              {}
 func (Attach) step()          {}
+func (Detach) step()          {}
+func (Disconnect) step()      {}
+func (ForgetPeers) step()     {}
 func (Adjust) step()          {}
 func (Primary) step()         {}
 func (Connect) step()         {}
@@ -203,6 +219,17 @@ func (s Up) String() string { return "bring up " + s.Resource }
 
 // String tells people what is being done.
 func (s Attach) String() string { return fmt.Sprintf("attach disk of %s/%d", s.Resource, s.Number) }
+
+// String tells people what is being done.
+func (s Detach) String() string { return fmt.Sprintf("detach disk of %s/%d", s.Resource, s.Number) }
+
+// String tells people what is being done.
+func (s Disconnect) String() string { return "disconnect " + s.Resource + " from the copy that left" }
+
+// String tells people what is being done.
+func (s ForgetPeers) String() string {
+	return fmt.Sprintf("forget peers of %s that left: %v", s.Resource, s.Peers)
+}
 
 // String tells people what is being done.
 func (s Adjust) String() string { return "adjust " + s.Resource }

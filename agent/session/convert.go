@@ -45,6 +45,9 @@ func resourceIn(m *agentv1.DesiredResource) decide.Resource {
 		TwoPrimaries: m.TwoPrimaries, OnNoQuorum: m.OnNoQuorum, Options: m.Options,
 		MaxPeers: int(m.MaxPeers), DRBD: m.Drbd, SoleRound: m.SoleRound,
 	}
+	for _, id := range m.Forget {
+		r.Forget = append(r.Forget, drbd.NodeID(id))
+	}
 	for _, d := range m.Devices {
 		dev := decide.Device{Number: int(d.Number), Minor: drbd.Minor(d.Minor), Size: d.Size, ResizeTo: d.ResizeTo}
 		if b := d.Backing; b != nil {

@@ -222,7 +222,9 @@ func (l *ledgerTest) finish(name string, size int64) {
 		if !out.Changed() {
 			l.t.Fatalf("%s stays at %q", name, out.Wait)
 		}
-		l.propose(transitionTxn("test", vol, out))
+		b := state.NewTxn("test", "")
+		carry(b, vol, out)
+		l.propose(b)
 	}
 	l.t.Fatalf("the resize of %s has no end", name)
 }

@@ -56,6 +56,9 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 // release takes away what is proven gone of one deleted replica.
 func (Release) release(w World, seen *inventory.Node, r *model.Replica, b *state.Build) {
 	left := 0
+	if r.Diskless() && !seen.Released[r.ReleaseName()] {
+		left++
+	}
 	for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
 		if res.State != model.Releasing || !seen.Released[res.Name] || seen.Accepted.Index < res.Revision {
 			left++

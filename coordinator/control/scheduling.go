@@ -121,6 +121,9 @@ func (c Scheduling) Decide(w World, key string) (Outcome, error) {
 	if err := p.write(replicas); err != nil {
 		return Outcome{}, err
 	}
+	if err := p.numberAccess(replicas); err != nil {
+		return Outcome{}, err
+	}
 	if !p.b.Empty() {
 		c.fly(key, p.flight)
 	}
@@ -139,8 +142,13 @@ func (c Scheduling) forget(w World, volume string) Outcome {
 
 func needsPlace(rs []*model.Replica) bool {
 	return slices.ContainsFunc(rs, func(r *model.Replica) bool {
-		return !r.Deleting() && r.Type != model.Access && !r.Conditions.Is("Scheduled", model.True)
+		return !r.Deleting() && (r.Type != model.Access && !r.Conditions.Is("Scheduled", model.True) || unnumbered(r))
 	})
+}
+
+// unnumbered says that an Access replica, whose node is given, has no numbers there yet.
+func unnumbered(r *model.Replica) bool {
+	return r.Type == model.Access && r.Node != "" && r.Port == 0 && !r.Deleting()
 }
 
 // nowhere tells a replica that has a place why it does not take it.

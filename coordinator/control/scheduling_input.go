@@ -7,6 +7,7 @@ import (
 	"rvol/coordinator/decide/allocation"
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/decide/scheduling"
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 	"rvol/drbd"
@@ -50,10 +51,14 @@ const explained = 5
 // input gathers what the rules look at.
 func (p *planning) input(v state.View, vol *model.Volume, vs *model.VolumeStatus, replicas []*model.Replica) input {
 	in := input{Input: scheduling.Input{AttachTo: vol.AttachTo, Explain: explained}}
+	wishes := transition.Wishes(vs)
 	for _, r := range replicas {
+		want := wishes[r.ID]
 		in.Replicas = append(in.Replicas, scheduling.Replica{
 			ID: r.ID, Type: scheduling.ReplicaType(r.Type), Deleting: r.Deleting(), CreatedAt: r.CreatedAt.Unix(),
-			Place: scheduling.Place{Node: r.Node, LVG: r.VG, ThinPool: r.ThinPool},
+			Place:   scheduling.Place{Node: r.Node, LVG: r.VG, ThinPool: r.ThinPool},
+			Want:    scheduling.Place{Node: want.Node, LVG: want.VG, ThinPool: want.ThinPool},
+			Leaving: transition.Leaving(vs, r.ID),
 		})
 	}
 	if vs.Configuration == nil {

@@ -134,6 +134,31 @@ func (p *placing) say(next, was *model.Replica, status scheduling.Status, reason
 func (p *placing) place(was *model.Replica, pl scheduling.Placement) error {
 	r := model.Clone(was)
 	r.Node, r.VG, r.ThinPool, r.WaitingSince = pl.Place.Node, pl.Place.LVG, pl.Place.ThinPool, 0
+	if err := p.number(r); err != nil {
+		return err
+	}
+	p.say(r, was, pl.Scheduled, pl.Reason, pl.Message)
+	return nil
+}
+
+// numberAccess gives Access replicas their numbers: their nodes are given.
+func (p *placing) numberAccess(replicas []*model.Replica) error {
+	for _, was := range replicas {
+		if !unnumbered(was) {
+			continue
+		}
+		r := model.Clone(was)
+		if err := p.number(r); err != nil {
+			return err
+		}
+		p.b.Put(r).Because("place " + r.Name + " on node " + r.Node)
+	}
+	return nil
+}
+
+// number gives a placed replica its port and minors, and reserves what its devices need. A
+// number that it has it keeps.
+func (p *placing) number(r *model.Replica) error {
 	node, ok := state.Get[*model.Node](p.w.State, r.Node)
 	if !ok {
 		return fmt.Errorf("%w: node %s", model.ErrNotFound, r.Node)
@@ -145,11 +170,17 @@ func (p *placing) place(was *model.Replica, pl scheduling.Placement) error {
 			return err
 		}
 	}
+	had := map[int]int{}
+	for _, d := range r.Devices {
+		had[d.Number] = d.Minor
+	}
 	r.Devices = nil
 	for _, d := range p.vol.Devices {
-		dev := model.ReplicaDevice{Number: d.Number}
-		if dev.Minor, err = p.free("minor", r.Node, minorFrom, minorTo, p.minorTaken(r.Node)); err != nil {
-			return err
+		dev := model.ReplicaDevice{Number: d.Number, Minor: had[d.Number]}
+		if dev.Minor == 0 {
+			if dev.Minor, err = p.free("minor", r.Node, minorFrom, minorTo, p.minorTaken(r.Node)); err != nil {
+				return err
+			}
 		}
 		if r.Type == model.Diskful {
 			res, err := p.reserve(r, d)
@@ -162,7 +193,6 @@ func (p *placing) place(was *model.Replica, pl scheduling.Placement) error {
 		}
 		r.Devices = append(r.Devices, dev)
 	}
-	p.say(r, was, pl.Scheduled, pl.Reason, pl.Message)
 	return nil
 }
 

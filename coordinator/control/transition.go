@@ -24,9 +24,11 @@ func (Transition) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {
 	case model.KindVolumeStatus:
 		return []string{changed.Name}
-	case model.KindReplica:
+	case model.KindReplica, model.KindAttachment:
 		volume, _, _ := strings.Cut(changed.Name, "/")
 		return []string{volume}
+	case model.KindNode, model.KindNodeStatus:
+		return volumesOn(v, changed.Name)
 	case model.KindReservation:
 		if r, ok := state.Get[*model.Reservation](v, changed.Name); ok && r.OwnerKind == model.OwnerReplica {
 			volume, _, _ := strings.Cut(r.Owner, "/")
@@ -48,62 +50,109 @@ func (c Transition) Decide(w World, key string) (Outcome, error) {
 	vol, ok := state.Get[*model.Volume](w.State, key)
 	vs, has := state.Get[*model.VolumeStatus](w.State, key)
 	if !ok || !has || vol.Deleting() || len(vs.Transitions) == 0 {
-		w.Held("in step", false)
 		return Outcome{}, nil
 	}
 	in := TransitionInput(w.State, w.Inventory, vol, vs, w.Now)
-	in.InStep = stepTime(w, vs, in.Members)
+	in.InStep = stepTimes(w, vs, in.Members)
+	in.Resyncs, in.MaxResyncs = resyncs(w.State, key), maxResyncs
 	got := transition.Next(in)
 	out := Outcome{Again: got.Again, Reason: got.Wait}
 	if got.Changed() {
-		out.Txn = transitionTxn(Actor(c), vol, got)
+		out.Txn = state.NewTxn(Actor(c), "")
+		carry(out.Txn, vol, got)
 	}
 	return out, nil
 }
 
-// transitionTxn makes a transaction of what a plan wants; a deletion that came in between wins.
-func transitionTxn(actor string, vol *model.Volume, out transition.Outcome) *state.Build {
-	b := state.NewTxn(actor, out.Cause)
+// carry adds to a transaction what a plan wants; a deletion that came in between wins.
+func carry(b *state.Build, vol *model.Volume, out transition.Outcome) {
+	b.Because(out.Cause)
 	b.Expect(vol.Key(), vol.Revision)
 	for _, o := range out.Put {
 		b.Put(o)
 	}
-	return b
+	for _, o := range out.Delete {
+		b.Delete(o)
+	}
 }
 
-// stepTime is how long the active step has lasted while all agents had reported; it
-// starts again with each step.
-func stepTime(w World, vs *model.VolumeStatus, members []transition.Member) time.Duration {
-	all := !slices.ContainsFunc(members, func(m transition.Member) bool { return !m.Deleting() && !m.Known })
-	t := &vs.Transitions[0]
-	active := t.Active()
-	var in time.Duration
-	for i, s := range t.Steps {
-		if d := w.Held(t.Plan+" "+s.Name, all && i == active); i == active {
-			in = d
+// maxResyncs is how many volumes are copied to or from a node at a time.
+const maxResyncs = 4
+
+// resyncs is how many volumes but one have a transition that copies, by node.
+func resyncs(v state.View, but string) map[string]int {
+	out := map[string]int{}
+	for vs := range state.All[*model.VolumeStatus](v) {
+		if vs.Name == but || !transition.Resyncing(vs) {
+			continue
+		}
+		for _, m := range vs.Datamesh.Members {
+			if m.Type == model.Diskful {
+				out[m.Node]++
+			}
 		}
 	}
-	return in
+	return out
+}
+
+// stepTimes is how long the active step of each transition has lasted while all agents had
+// reported; it starts again with each step.
+func stepTimes(w World, vs *model.VolumeStatus, members []transition.Member) []time.Duration {
+	all := !slices.ContainsFunc(members, func(m transition.Member) bool { return !m.Deleting() && !m.Known })
+	out := make([]time.Duration, len(vs.Transitions))
+	for i := range vs.Transitions {
+		t := &vs.Transitions[i]
+		active := t.Active()
+		for k := range t.Steps {
+			if d := w.Held(fmt.Sprintf("in step %s %d %d", t.Plan, t.StartedAt.UnixNano(), k), all && k == active); k == active {
+				out[i] = d
+			}
+		}
+	}
+	return out
 }
 
 // TransitionInput gathers what plans look at.
 func TransitionInput(v state.View, seen inventory.View, vol *model.Volume, vs *model.VolumeStatus, now time.Time) transition.Input {
 	in := transition.Input{Volume: vol, Status: vs, Now: now}
+	zones := map[string]string{}
+	if vs.Configuration != nil {
+		in.Layout = VolumeLayout(vs)
+		if ps, ok := state.Get[*model.PoolStatus](v, vs.Configuration.Pool); ok {
+			for _, n := range ps.EligibleNodes {
+				zones[n.Node] = n.Zone
+			}
+		}
+	}
 	for r := range state.Under[*model.Replica](v, vol.Name+"/") {
-		m := transition.Member{Replica: r}
-		for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
-			m.Reservations = append(m.Reservations, res)
-		}
-		slices.SortFunc(m.Reservations, func(a, b *model.Reservation) int { return cmp.Compare(a.Device, b.Device) })
-		if n := seen.Node(r.Node); n.Known() {
-			m.Known = n.DRBDError == "" && n.StorageError == ""
-			m.Accepted, m.State = n.Accepted.Index, n.Replicas[r.UID]
-			m.Resource, m.Up = n.Resource(model.ResourceName(vol.Name))
-		}
+		m := transitionMember(v, seen, r)
+		m.Zone = zones[r.Node]
 		in.Members = append(in.Members, m)
 	}
 	slices.SortFunc(in.Members, func(a, b transition.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return in
+}
+
+// transitionMember is a replica with what is known of it and of its node.
+func transitionMember(v state.View, seen inventory.View, r *model.Replica) transition.Member {
+	m := transition.Member{Replica: r}
+	for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
+		m.Reservations = append(m.Reservations, res)
+	}
+	slices.SortFunc(m.Reservations, func(a, b *model.Reservation) int { return cmp.Compare(a.Device, b.Device) })
+	if node, ok := state.Get[*model.Node](v, r.Node); ok {
+		m.Fenced = node.Fenced != nil
+	}
+	if st, ok := state.Get[*model.NodeStatus](v, r.Node); ok {
+		m.HostName, m.Addresses = st.HostName, st.Addresses
+	}
+	_, m.InUse = state.Get[*model.Attachment](v, model.AttachmentName(r.Volume, r.Node))
+	if n := seen.Node(r.Node); n.Known() {
+		m.Known = n.DRBDError == "" && n.StorageError == ""
+		m.Accepted, m.State = n.Accepted.Index, n.Replicas[r.UID]
+		m.Resource, m.Up = n.Resource(model.ResourceName(r.Volume))
+	}
+	return m
 }
 
 // Resize starts the growth of a volume: space for every copy in one transaction. False:
@@ -135,10 +184,7 @@ func Resize(w World, b *state.Build, vol *model.Volume, to []model.VolumeDevice)
 	if err != nil || !out.Changed() {
 		return false, err
 	}
-	b.Because(out.Cause).Expect(vol.Key(), vol.Revision)
-	for _, o := range out.Put {
-		b.Put(o)
-	}
+	carry(b, vol, out)
 	return true, nil
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,6 +90,18 @@ type Datamesh struct {
 	Devices                 []VolumeDevice   `json:"devices,omitempty"` // sizes in force
 	SystemNetworks          []string         `json:"system_networks,omitempty"`
 	TwoPrimaries            bool             `json:"two_primaries,omitempty"`
+	Forget                  []int            `json:"forget,omitempty"` // ids of members that left: their bitmap slots are to be freed; sorted
+}
+
+// Voters is how many members vote: those with a disk, and those on the way to one or from it.
+func (d Datamesh) Voters() int {
+	n := 0
+	for _, m := range d.Members {
+		if m.Type == Diskful || m.Type == LiminalDiskful {
+			n++
+		}
+	}
+	return n
 }
 
 // Member returns the member with the given id.
@@ -121,6 +134,10 @@ const (
 	Access     ReplicaType = "Access"     // diskless, serves a user of the volume
 )
 
+// LiminalDiskful is a member that votes and whose disk is not attached: on its way to
+// Diskful, or from it. Members are that for some steps of a transition, replicas never.
+const LiminalDiskful ReplicaType = "LiminalDiskful"
+
 // Replica is one node's part of a volume. Its name is VOLUME/ID.
 type Replica struct {
 	Meta
@@ -149,8 +166,28 @@ type ReplicaDevice struct {
 // Key is the replica's key.
 func (r *Replica) Key() Key { return Key{KindReplica, r.Name} }
 
+// Diskless says that the replica has no reservation on any device.
+func (r *Replica) Diskless() bool {
+	return !slices.ContainsFunc(r.Devices, func(d ReplicaDevice) bool { return d.Reservation != "" })
+}
+
+// ReleaseName is how the release of a replica is named that has no reservation.
+func (r *Replica) ReleaseName() string { return "replica-" + r.UID }
+
 // ReplicaName is the name of the replica id of volume.
 func ReplicaName(volume string, id int) string { return volume + "/" + strconv.Itoa(id) }
+
+// FreeReplicaID is the least recently used id that is not taken, and the one after it.
+func FreeReplicaID(next int, taken []int) (id, after int, ok bool) {
+	for range MaxReplicaID + 1 {
+		id = next % (MaxReplicaID + 1)
+		next = id + 1
+		if !slices.Contains(taken, id) {
+			return id, next, true
+		}
+	}
+	return 0, next, false
+}
 
 // SplitReplicaName undoes ReplicaName.
 func SplitReplicaName(name string) (volume string, id int, err error) {
@@ -247,6 +284,7 @@ type Transition struct {
 	Compatible bool             `json:"compatible,omitempty"`
 	Steps      []TransitionStep `json:"steps"`
 
+	Title   string         `json:"title,omitempty"`   // what it does, for people: "move db-1/0 from n1 to n3"
 	Devices []VolumeDevice `json:"devices,omitempty"` // the sizes that a resize leads to
 	Member  *int           `json:"member,omitempty"`  // the one replica that acts for all in the active step
 	Abort   string         `json:"abort,omitempty"`   // why it is being given up; empty: it is not
@@ -270,7 +308,27 @@ type TransitionStep struct {
 	Revision    int64      `json:"revision,omitempty"`
 	StartedAt   time.Time  `json:"started_at,omitzero"`
 	CompletedAt time.Time  `json:"completed_at,omitzero"`
+
+	Replica    *int          `json:"replica,omitempty"`    // the id of the one that the step is about
+	Type       ReplicaType   `json:"type,omitempty"`       // what its replica becomes
+	Redundancy int           `json:"redundancy,omitempty"` // the quorum-minimum-redundancy that it leads to
+	To         *ReplicaPlace `json:"to,omitempty"`         // where its replica was asked to go
 }
+
+// ReplicaPlace is where a replica is to be. What is empty may be chosen.
+type ReplicaPlace struct {
+	Node     string `json:"node,omitempty"`
+	VG       string `json:"vg,omitempty"`
+	ThinPool string `json:"thin_pool,omitempty"`
+}
+
+// String is NODE/VG/THINPOOL, as far as it is said.
+func (p ReplicaPlace) String() string {
+	return strings.Trim(p.Node+"/"+p.VG+"/"+p.ThinPool, "/")
+}
+
+// Is says whether the step is about the replica with the given id.
+func (s *TransitionStep) Is(id int) bool { return s.Replica != nil && *s.Replica == id }
 
 // Active returns the index of the active step, or -1.
 func (t *Transition) Active() int {

@@ -74,6 +74,9 @@ var rules = map[string]rule{
 	adminv1.Volumes_Detach_FullMethodName: {operators, leader},
 
 	adminv1.Replicas_List_FullMethodName:    {viewers, anywhere},
+	adminv1.Replicas_Add_FullMethodName:     {operators, leader},
+	adminv1.Replicas_Move_FullMethodName:    {operators, leader},
+	adminv1.Replicas_Remove_FullMethodName:  {operators, leader},
 	adminv1.Attachments_List_FullMethodName: {viewers, anywhere},
 	adminv1.Operations_List_FullMethodName:  {viewers, anywhere},
 

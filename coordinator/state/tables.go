@@ -185,7 +185,8 @@ func (t *tables) reservationsOfVolume(volume string) iter.Seq[*model.Reservation
 
 func replicaKeys(r *model.Replica) []string {
 	var keys []string
-	if r.Type != model.Access && !r.Deleting() && !r.Conditions.Is("Scheduled", model.True) {
+	unplaced := r.Type != model.Access && !r.Conditions.Is("Scheduled", model.True) || r.Type == model.Access && r.Node != "" && r.Port == 0
+	if unplaced && !r.Deleting() {
 		keys = append(keys, indexKey(byWaiting, sortable(r.WaitingSince), r.Name))
 	}
 	if r.Node == "" {

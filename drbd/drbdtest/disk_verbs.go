@@ -21,7 +21,7 @@ func (n *Node) onDevice(verb string, a arguments) error {
 	case "attach":
 		return d.attach(a)
 	case "detach":
-		return d.detach()
+		return d.detach(a)
 	case "resize":
 		return d.resizeAll(a)
 	case "check-resize":
@@ -183,7 +183,10 @@ func (d *device) recover() {
 }
 
 // detach leaves the device Diskless, when the data is within reach.
-func (d *device) detach() error {
+func (d *device) detach(a arguments) error {
+	if err := a.only("detach", "diskless"); err != nil {
+		return err
+	}
 	if d.md == nil {
 		return nil
 	}
@@ -196,6 +199,7 @@ func (d *device) detach() error {
 			return changed(d.minor, 17, -2, "Need access to UpToDate data")
 		}
 	}
+	d.client = a.options["diskless"] != ""
 	d.letGo()
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -129,15 +130,22 @@ func devices(v *adminv1.Volume) section {
 }
 
 func (a *app) transition(tr *adminv1.Transition) section {
-	t := table{heads: []string{"STEP", "STATUS", "TOOK", "MESSAGE"}}
+	t := table{heads: []string{"STEP", "REPLICA", "STATUS", "TOOK", "MESSAGE"}}
 	for _, s := range tr.GetSteps() {
 		lasted := a.age(s.GetStartedAt())
 		if s.GetCompletedAt() != nil {
 			lasted = short(took(s))
 		}
-		t.rows = append(t.rows, []string{s.GetName(), s.GetStatus(), dash(lasted), dash(s.GetMessage())})
+		replica := ""
+		if s.Replica != nil {
+			replica = number(s.GetReplica())
+		}
+		t.rows = append(t.rows, []string{s.GetName(), dash(replica), s.GetStatus(), dash(lasted), dash(s.GetMessage())})
 	}
-	title := fmt.Sprintf("%s (%s)", tr.GetType(), tr.GetPlan())
+	title := fmt.Sprintf("%s (%s)", cmp.Or(tr.GetTitle(), tr.GetType()), tr.GetPlan())
+	if tr.GetAbort() != "" {
+		title += ", given up: " + tr.GetAbort()
+	}
 	if tr.GetRestarts() > 0 {
 		title += fmt.Sprintf(", restarted %d times", tr.GetRestarts())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/drbd"
@@ -227,6 +228,8 @@ func (d *draft) obstacle(u Use) (reason, why string) {
 		return NodeIsFenced, "node " + u.Node + " is fenced"
 	case !here || r.Type == model.TieBreaker:
 		return NoReplica, "node " + u.Node + " has no replica that can serve"
+	case transition.Leaving(d.status, r.ID):
+		return NoReplica, fmt.Sprintf("replica %d on node %s is being removed", r.ID, u.Node)
 	case d.status.Sole != nil && *d.status.Sole != r.ID:
 		return Pending, fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *d.status.Sole)
 	case d.users >= max(1, d.Volume.MaxAttachments):

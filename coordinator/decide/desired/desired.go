@@ -48,7 +48,9 @@ type Resource struct {
 	Volume                  string
 	VolumeUID               string
 	Replica                 *model.Replica
-	Member                  bool // false: preconfigured, knows no peer, cannot serve
+	Type                    model.ReplicaType // what it is now: in a transition not yet, or no longer, what its replica says
+	Forget                  []int             // ids whose bitmap slots are to be freed
+	Member                  bool              // false: preconfigured, knows no peer, cannot serve
 	Down                    bool
 	Primary                 bool
 	Revision                int64 // of the mesh
@@ -102,6 +104,9 @@ func For(s State) Order {
 		}
 	}
 	for _, v := range s.Volumes {
+		if v.Replica.Deleting() && v.Replica.Diskless() {
+			o.Releases = append(o.Releases, disklessRelease(v))
+		}
 		if v.Replica.Deleting() || v.Replica.Node == "" || v.Status.Configuration == nil {
 			continue
 		}
@@ -123,17 +128,36 @@ func release(r *model.Reservation, volumes []Volume) Release {
 	rel := Release{Reservation: r}
 	rel.Volume, _, _ = model.SplitReplicaName(r.Owner)
 	for _, v := range volumes {
-		if v.Replica.Name == r.Owner {
+		if v.Replica.Name == r.Owner && v.Replica.Deleting() { // else it stays up, on another disk or none
 			rel.ReplicaUID = v.Replica.UID
 		}
 	}
 	return rel
 }
 
+// disklessRelease takes down a replica that never had a volume; nothing else is released.
+func disklessRelease(v Volume) Release {
+	r := &model.Reservation{}
+	r.Name = v.Replica.ReleaseName()
+	return Release{Reservation: r, Volume: v.Name, ReplicaUID: v.Replica.UID}
+}
+
+// part is what a replica is now. On a formed volume a copy that is no member yet is prepared
+// and not attached: alone it is of no use, and may not look like a copy.
+func part(vs *model.VolumeStatus, r *model.Replica) model.ReplicaType {
+	if m, ok := vs.Datamesh.Member(r.ID); ok {
+		return m.Type
+	}
+	if vs.Formed && vs.DRBD != "8.4" && r.Type == model.Diskful {
+		return model.LiminalDiskful
+	}
+	return r.Type
+}
+
 func resource(s State, v Volume, reservations map[string]*model.Reservation) Resource {
 	mesh := v.Status.Datamesh
 	r := Resource{
-		Volume: v.Name, VolumeUID: v.UID, Replica: v.Replica, Formed: v.Status.Formed,
+		Volume: v.Name, VolumeUID: v.UID, Replica: v.Replica, Type: part(v.Status, v.Replica), Formed: v.Status.Formed,
 		HostName: s.Status.HostName, Addresses: map[string]string{}, MaxPeers: drbd.MaxPeers,
 		Down: v.Stopped, DRBD: v.Status.DRBD, OnNoQuorum: v.Status.Configuration.OnNoQuorum,
 		Options: options(v), TwoPrimaries: mesh.TwoPrimaries,
@@ -150,7 +174,7 @@ func resource(s State, v Volume, reservations map[string]*model.Reservation) Res
 		return r // preconfigured: a stray replica can never serve
 	}
 	r.Member, r.Revision, r.Secret = true, mesh.Revision, v.Secret
-	r.SoleRound = v.Status.SoleRound
+	r.SoleRound, r.Forget = v.Status.SoleRound, mesh.Forget
 	r.Quorum, r.QuorumMinimumRedundancy = mesh.Quorum, mesh.QuorumMinimumRedundancy
 	for _, m := range mesh.Members {
 		if m.ID != v.Replica.ID {

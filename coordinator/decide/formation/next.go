@@ -2,7 +2,6 @@ package formation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -198,16 +197,4 @@ func wanted(l layout.Layout, t model.ReplicaType) int {
 		return l.Diskful
 	}
 	return l.TieBreakers
-}
-
-// freeID returns the least recently used id that no replica of the volume has, and the one after it.
-func freeID(next int, taken []int) (id, after int, ok bool) {
-	for range model.MaxReplicaID + 1 {
-		id = next % (model.MaxReplicaID + 1)
-		next = id + 1
-		if !slices.Contains(taken, id) {
-			return id, next, true
-		}
-	}
-	return 0, next, false
 }

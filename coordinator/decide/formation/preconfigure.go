@@ -86,7 +86,7 @@ func create(in Input, kept, deleting []Replica) Outcome {
 	uids := in.UIDs
 	for _, typ := range types {
 		for have[typ] < wanted(in.Layout, typ) {
-			id, next, ok := freeID(st.NextID, taken)
+			id, next, ok := model.FreeReplicaID(st.NextID, taken)
 			if !ok {
 				return Outcome{Wait: "no free replica id: 32 replicas are still being removed"}
 			}

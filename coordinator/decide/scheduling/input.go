@@ -68,6 +68,8 @@ type Replica struct {
 	ID        int
 	Type      ReplicaType
 	Place     Place
+	Want      Place // where it was asked to go; what is empty may be chosen
+	Leaving   bool  // another takes its place: it holds its node, and counts nowhere else
 	Deleting  bool
 	CreatedAt int64 // seconds; orders Cases only
 }

@@ -20,6 +20,7 @@ var rules = []rule{
 	zonalMajority,
 	transZonalMinReplicas,
 	refusedBefore,
+	askedFor,
 }
 
 // A score prefers candidates. Points are per node, or per zone once it is known how many nodes of it survived.

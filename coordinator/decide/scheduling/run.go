@@ -113,7 +113,7 @@ func (r *run) occupy(replica Replica) {
 	for i := first; i < last; i++ {
 		r.occupied = append(r.occupied, i)
 	}
-	if first == last {
+	if first == last || replica.Leaving {
 		return
 	}
 	switch load := &r.load[r.nodes[first].zone]; replica.Type {
@@ -133,7 +133,7 @@ func (r *run) settle() {
 			r.placements[i].set(Absent, "", "")
 		case replica.complete(r.in.Thin):
 			r.placements[i].set(True, ReasonScheduled, saysScheduled)
-			if replica.Type == Diskful {
+			if replica.Type == Diskful && !replica.Leaving {
 				r.complete++
 			}
 		}
@@ -214,7 +214,7 @@ func (r *run) voters() layout.Layout {
 	diskful, tieBreakers := 0, 0
 	for _, replica := range r.in.Replicas {
 		switch {
-		case replica.Deleting:
+		case replica.Deleting || replica.Leaving:
 		case replica.Type == Diskful:
 			diskful++
 		case replica.Type == TieBreaker:

@@ -28,11 +28,11 @@ var resizeV1 = plan{
 	name: ResizePlan, kind: ResizeVolume,
 	steps: []step{
 		{
-			name: GrowBacking, guards: []func(Input, *model.Transition) string{healthy}, concerns: hasDisk,
+			name: GrowBacking, guards: []guard{healthy}, concerns: hasDisk,
 			confirm: lvGrown, fails: lvFailed, timeout: growTimeout,
 		},
 		{
-			name: ResizeDRBD, guards: []func(Input, *model.Transition) string{healthy}, concerns: hasDisk,
+			name: ResizeDRBD, guards: []guard{healthy}, concerns: hasDisk,
 			enter: chooseMember, confirm: deviceGrown, final: true,
 		},
 	},
@@ -46,20 +46,10 @@ func StartResize(in Input, to []model.VolumeDevice, backing func(int64, *model.R
 	if err != nil || !grows {
 		return Outcome{}, err
 	}
-	switch {
-	case in.Volume.Deleting():
-		return Outcome{}, fmt.Errorf("%w: it is being deleted", model.ErrBusy)
-	case !in.Status.Formed:
-		return Outcome{}, fmt.Errorf("%w: it is not formed yet", model.ErrBusy)
-	case in.Volume.Stopped:
-		return Outcome{}, fmt.Errorf("%w: it is stopped: `rvol volume start %s`", model.ErrBusy, in.Volume.Name)
+	if err := mayStart(in, false); err != nil {
+		return Outcome{}, err
 	}
-	for i := range in.Status.Transitions {
-		if t := &in.Status.Transitions[i]; !t.Compatible {
-			return Outcome{}, fmt.Errorf("%w: %s (%s) is under way", model.ErrBusy, t.Type, t.Plan)
-		}
-	}
-	t := resizeV1.start(in.Now)
+	t := resizeV1.start(in.Now, "", []model.TransitionStep{{Name: GrowBacking}, {Name: ResizeDRBD}})
 	t.Devices = devices
 	d := &draft{status: model.Clone(in.Status)}
 	for _, m := range in.diskful() {
@@ -150,12 +140,12 @@ func ResizeTo(vs *model.VolumeStatus, id, device int) int64 {
 	return 0
 }
 
-func hasDisk(m Member) bool { return m.Type == model.Diskful }
+func hasDisk(_ at, m Member) bool { return m.Type == model.Diskful }
 
 // healthy demands that every Diskful is Connected and UpToDate, and nothing resyncs: DRBD
 // refuses to resize else, or would leave a member behind.
-func healthy(in Input, _ *model.Transition) string {
-	disks := in.diskful()
+func healthy(a at) string {
+	disks := a.diskful()
 	ids := map[int]bool{}
 	for _, m := range disks {
 		ids[m.ID] = true
@@ -206,7 +196,7 @@ func illPeers(m Member, ids map[int]bool) string {
 
 // lvGrown confirms when the agent has grown the LV and cleared what an old owner may have
 // left where DRBD's metadata will be.
-func lvGrown(_ Input, _ *model.Transition, m Member) string {
+func lvGrown(_ at, m Member) string {
 	if m.State.Error != "" {
 		return m.State.Error
 	}
@@ -226,8 +216,8 @@ func lvFailed(m Member) string {
 }
 
 // chooseMember picks who lets DRBD grow: who uses the volume, or the first.
-func chooseMember(in Input, d *draft) {
-	disks := in.diskful()
+func chooseMember(a at, d *draft) {
+	disks := a.diskful()
 	id := disks[0].ID
 	for _, m := range disks {
 		if m.Resource.Role == drbd.Primary {
@@ -239,8 +229,8 @@ func chooseMember(in Input, d *draft) {
 }
 
 // deviceGrown confirms when the kernel's device has the new size.
-func deviceGrown(_ Input, t *model.Transition, m Member) string {
-	for _, want := range t.Devices {
+func deviceGrown(a at, m Member) string {
+	for _, want := range a.change().Devices {
 		if got := m.size(want.Number); got < want.Size {
 			why := fmt.Sprintf("DRBD's device %d has %s of %s", want.Number, model.HumanSize(got), model.HumanSize(want.Size))
 			if m.State.Error != "" {

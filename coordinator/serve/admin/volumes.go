@@ -67,23 +67,23 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 	out.Quorum, out.QuorumMinimumRedundancy = int32(vs.Datamesh.Quorum), int32(vs.Datamesh.QuorumMinimumRedundancy)
 	out.Conditions = conditions(vs.Conditions)
 	if vs.Formation != nil {
-		out.Formation = transition(vs.Formation)
+		out.Formation = transitionOf(vs.Formation)
 	}
 	for i := range vs.Transitions {
-		out.Transitions = append(out.Transitions, transition(&vs.Transitions[i]))
+		out.Transitions = append(out.Transitions, transitionOf(&vs.Transitions[i]))
 	}
 	return out
 }
 
-func transition(t *model.Transition) *adminv1.Transition {
-	out := &adminv1.Transition{Type: t.Type, Plan: t.Plan, StartedAt: timestamp(t.StartedAt), Restarts: int32(t.Restarts), Abort: t.Abort}
+func transitionOf(t *model.Transition) *adminv1.Transition {
+	out := &adminv1.Transition{Type: t.Type, Plan: t.Plan, StartedAt: timestamp(t.StartedAt), Restarts: int32(t.Restarts), Abort: t.Abort, Title: t.Title}
 	for _, d := range t.Devices {
 		out.Devices = append(out.Devices, &adminv1.VolumeDevice{Number: int32(d.Number), Size: d.Size})
 	}
 	for _, s := range t.Steps {
 		out.Steps = append(out.Steps, &adminv1.TransitionStep{
 			Name: s.Name, Status: string(s.Status), Message: s.Message,
-			StartedAt: timestamp(s.StartedAt), CompletedAt: timestamp(s.CompletedAt),
+			StartedAt: timestamp(s.StartedAt), CompletedAt: timestamp(s.CompletedAt), Replica: optional32(s.Replica),
 		})
 	}
 	return out

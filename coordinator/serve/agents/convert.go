@@ -38,12 +38,15 @@ func toProto(o desired.Order) *agentv1.Desired {
 func resource(r desired.Resource) *agentv1.DesiredResource {
 	out := &agentv1.DesiredResource{
 		Volume: r.Volume, VolumeUid: r.VolumeUID, Name: model.ResourceName(r.Volume),
-		ReplicaId: int32(r.Replica.ID), ReplicaUid: r.Replica.UID, Type: string(r.Replica.Type),
+		ReplicaId: int32(r.Replica.ID), ReplicaUid: r.Replica.UID, Type: string(r.Type),
 		Down: r.Down, Primary: r.Primary, Member: r.Member, Revision: r.Revision, Formed: r.Formed,
 		HostName: r.HostName, Port: int32(r.Replica.Port), Addresses: r.Addresses, Secret: r.Secret,
 		Quorum: int32(r.Quorum), QuorumMinimumRedundancy: int32(r.QuorumMinimumRedundancy),
 		TwoPrimaries: r.TwoPrimaries, OnNoQuorum: r.OnNoQuorum, Options: r.Options,
 		MaxPeers: int32(r.MaxPeers), Drbd: r.DRBD, SoleRound: r.SoleRound,
+	}
+	for _, id := range r.Forget {
+		out.Forget = append(out.Forget, int32(id))
 	}
 	for _, d := range r.Devices {
 		out.Devices = append(out.Devices, device(d))

@@ -288,6 +288,7 @@ type Transition struct {
 	Steps         []*TransitionStep      `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"`
 	Devices       []*VolumeDevice        `protobuf:"bytes,6,rep,name=devices,proto3" json:"devices,omitempty"` // the sizes that a resize leads to
 	Abort         string                 `protobuf:"bytes,7,opt,name=abort,proto3" json:"abort,omitempty"`     // why it is being given up; empty: it is not
+	Title         string                 `protobuf:"bytes,8,opt,name=title,proto3" json:"title,omitempty"`     // what it does, for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +372,13 @@ func (x *Transition) GetAbort() string {
 	return ""
 }
 
+func (x *Transition) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
 type TransitionStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -378,6 +386,7 @@ type TransitionStep struct {
 	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	CompletedAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	Replica       *int32                 `protobuf:"varint,6,opt,name=replica,proto3,oneof" json:"replica,omitempty"` // the id of the one that it is about
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,6 +454,13 @@ func (x *TransitionStep) GetCompletedAt() *timestamppb.Timestamp {
 		return x.CompletedAt
 	}
 	return nil
+}
+
+func (x *TransitionStep) GetReplica() int32 {
+	if x != nil && x.Replica != nil {
+		return *x.Replica
+	}
+	return 0
 }
 
 type Replica struct {
@@ -1223,6 +1239,299 @@ func (x *ResizeVolumeRequest) GetAbort() bool {
 	return false
 }
 
+// Place is where a replica is to go. What is empty may be chosen.
+type Place struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Vg            string                 `protobuf:"bytes,2,opt,name=vg,proto3" json:"vg,omitempty"`
+	ThinPool      string                 `protobuf:"bytes,3,opt,name=thin_pool,json=thinPool,proto3" json:"thin_pool,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Place) Reset() {
+	*x = Place{}
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Place) ProtoMessage() {}
+
+func (x *Place) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Place.ProtoReflect.Descriptor instead.
+func (*Place) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Place) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Place) GetVg() string {
+	if x != nil {
+		return x.Vg
+	}
+	return ""
+}
+
+func (x *Place) GetThinPool() string {
+	if x != nil {
+		return x.ThinPool
+	}
+	return ""
+}
+
+type AddReplicaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // Diskful, TieBreaker, Access; empty: Diskful
+	To            *Place                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddReplicaRequest) Reset() {
+	*x = AddReplicaRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddReplicaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddReplicaRequest) ProtoMessage() {}
+
+func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddReplicaRequest.ProtoReflect.Descriptor instead.
+func (*AddReplicaRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AddReplicaRequest) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *AddReplicaRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *AddReplicaRequest) GetTo() *Place {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+type MoveReplicaRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // VOLUME/ID
+	To               *Place                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	AcceptSingleCopy bool                   `protobuf:"varint,3,opt,name=accept_single_copy,json=acceptSingleCopy,proto3" json:"accept_single_copy,omitempty"` // DRBD 8.4: the old copy goes before the new one is filled
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *MoveReplicaRequest) Reset() {
+	*x = MoveReplicaRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveReplicaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveReplicaRequest) ProtoMessage() {}
+
+func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveReplicaRequest.ProtoReflect.Descriptor instead.
+func (*MoveReplicaRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *MoveReplicaRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MoveReplicaRequest) GetTo() *Place {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *MoveReplicaRequest) GetAcceptSingleCopy() bool {
+	if x != nil {
+		return x.AcceptSingleCopy
+	}
+	return false
+}
+
+type RemoveReplicaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // VOLUME/ID
+	Force         bool                   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`    // its node is fenced: nobody waits for it
+	Confirm       string                 `protobuf:"bytes,3,opt,name=confirm,proto3" json:"confirm,omitempty"` // the name once more, with force
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveReplicaRequest) Reset() {
+	*x = RemoveReplicaRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveReplicaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveReplicaRequest) ProtoMessage() {}
+
+func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveReplicaRequest.ProtoReflect.Descriptor instead.
+func (*RemoveReplicaRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RemoveReplicaRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RemoveReplicaRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *RemoveReplicaRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+type TransitionBegun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        *Volume                `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Transition    *Transition            `protobuf:"bytes,2,opt,name=transition,proto3" json:"transition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransitionBegun) Reset() {
+	*x = TransitionBegun{}
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransitionBegun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransitionBegun) ProtoMessage() {}
+
+func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransitionBegun.ProtoReflect.Descriptor instead.
+func (*TransitionBegun) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TransitionBegun) GetVolume() *Volume {
+	if x != nil {
+		return x.Volume
+	}
+	return nil
+}
+
+func (x *TransitionBegun) GetTransition() *Transition {
+	if x != nil {
+		return x.Transition
+	}
+	return nil
+}
+
 type AttachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
@@ -1233,7 +1542,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1554,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1567,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1308,7 +1617,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\vattachments\x18\x13 \x03(\v2\x19.rvol.admin.v1.AttachmentR\vattachments\x12)\n" +
 	"\x11copies_up_to_date\x18\x14 \x01(\x05R\x0ecopiesUpToDate\x12#\n" +
 	"\rcopies_wanted\x18\x15 \x01(\x05R\fcopiesWantedB\a\n" +
-	"\x05_sole\"\x8d\x02\n" +
+	"\x05_sole\"\xa3\x02\n" +
 	"\n" +
 	"Transition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
@@ -1318,14 +1627,18 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\brestarts\x18\x04 \x01(\x05R\brestarts\x123\n" +
 	"\x05steps\x18\x05 \x03(\v2\x1d.rvol.admin.v1.TransitionStepR\x05steps\x125\n" +
 	"\adevices\x18\x06 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
-	"\x05abort\x18\a \x01(\tR\x05abort\"\xd0\x01\n" +
+	"\x05abort\x18\a \x01(\tR\x05abort\x12\x14\n" +
+	"\x05title\x18\b \x01(\tR\x05title\"\xfb\x01\n" +
 	"\x0eTransitionStep\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x129\n" +
 	"\n" +
 	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12=\n" +
-	"\fcompleted_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\"\xda\x03\n" +
+	"\fcompleted_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x1d\n" +
+	"\areplica\x18\x06 \x01(\x05H\x00R\areplica\x88\x01\x01B\n" +
+	"\n" +
+	"\b_replica\"\xda\x03\n" +
 	"\aReplica\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x12\x16\n" +
 	"\x06volume\x18\x02 \x01(\tR\x06volume\x12\x0e\n" +
@@ -1417,7 +1730,28 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x13ResizeVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
 	"\adevices\x18\x02 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
-	"\x05abort\x18\x03 \x01(\bR\x05abort\";\n" +
+	"\x05abort\x18\x03 \x01(\bR\x05abort\"H\n" +
+	"\x05Place\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x0e\n" +
+	"\x02vg\x18\x02 \x01(\tR\x02vg\x12\x1b\n" +
+	"\tthin_pool\x18\x03 \x01(\tR\bthinPool\"e\n" +
+	"\x11AddReplicaRequest\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12$\n" +
+	"\x02to\x18\x03 \x01(\v2\x14.rvol.admin.v1.PlaceR\x02to\"|\n" +
+	"\x12MoveReplicaRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
+	"\x02to\x18\x02 \x01(\v2\x14.rvol.admin.v1.PlaceR\x02to\x12,\n" +
+	"\x12accept_single_copy\x18\x03 \x01(\bR\x10acceptSingleCopy\"Z\n" +
+	"\x14RemoveReplicaRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\x12\x18\n" +
+	"\aconfirm\x18\x03 \x01(\tR\aconfirm\"{\n" +
+	"\x0fTransitionBegun\x12-\n" +
+	"\x06volume\x18\x01 \x01(\v2\x15.rvol.admin.v1.VolumeR\x06volume\x129\n" +
+	"\n" +
+	"transition\x18\x02 \x01(\v2\x19.rvol.admin.v1.TransitionR\n" +
+	"transition\";\n" +
 	"\rAttachRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node2\xd7\x03\n" +
@@ -1428,9 +1762,12 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12C\n" +
 	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
-	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done2S\n" +
+	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done2\xb6\x02\n" +
 	"\bReplicas\x12G\n" +
-	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse2Y\n" +
+	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse\x12G\n" +
+	"\x03Add\x12 .rvol.admin.v1.AddReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12I\n" +
+	"\x04Move\x12!.rvol.admin.v1.MoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12M\n" +
+	"\x06Remove\x12#.rvol.admin.v1.RemoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun2Y\n" +
 	"\vAttachments\x12J\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a&.rvol.admin.v1.ListAttachmentsResponse2W\n" +
 	"\n" +
@@ -1449,7 +1786,7 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
@@ -1465,73 +1802,88 @@ var file_admin_v1_volume_proto_goTypes = []any{
 	(*CreateVolumeRequest)(nil),     // 11: rvol.admin.v1.CreateVolumeRequest
 	(*SetVolumeRequest)(nil),        // 12: rvol.admin.v1.SetVolumeRequest
 	(*ResizeVolumeRequest)(nil),     // 13: rvol.admin.v1.ResizeVolumeRequest
-	(*AttachRequest)(nil),           // 14: rvol.admin.v1.AttachRequest
-	nil,                             // 15: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 16: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 17: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 18: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 19: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 20: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 22: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 23: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 24: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                    // 25: rvol.admin.v1.Done
+	(*Place)(nil),                   // 14: rvol.admin.v1.Place
+	(*AddReplicaRequest)(nil),       // 15: rvol.admin.v1.AddReplicaRequest
+	(*MoveReplicaRequest)(nil),      // 16: rvol.admin.v1.MoveReplicaRequest
+	(*RemoveReplicaRequest)(nil),    // 17: rvol.admin.v1.RemoveReplicaRequest
+	(*TransitionBegun)(nil),         // 18: rvol.admin.v1.TransitionBegun
+	(*AttachRequest)(nil),           // 19: rvol.admin.v1.AttachRequest
+	nil,                             // 20: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 21: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 22: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 23: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 24: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 25: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 26: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 27: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 28: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 29: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                    // 30: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	19, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	24, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
 	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
 	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	20, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	25, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
 	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	21, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	26, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
 	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
-	21, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	21, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	19, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	20, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	19, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	20, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	19, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	21, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	26, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	26, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	24, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	25, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	24, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	25, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	24, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	26, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
 	1,  // 18: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
 	4,  // 19: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 20: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
 	6,  // 21: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	15, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	16, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	17, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	22, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	18, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	20, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	21, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	22, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	27, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	23, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
 	0,  // 27: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
-	23, // 28: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 29: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
-	12, // 30: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	24, // 31: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	13, // 32: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
-	14, // 33: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	14, // 34: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	23, // 35: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	23, // 36: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	23, // 37: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 38: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 39: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 40: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	25, // 41: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 42: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	5,  // 43: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	25, // 44: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	8,  // 45: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	9,  // 46: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 47: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	38, // [38:48] is the sub-list for method output_type
-	28, // [28:38] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	14, // 28: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	14, // 29: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	1,  // 30: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
+	2,  // 31: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
+	28, // 32: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	11, // 33: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
+	12, // 34: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
+	29, // 35: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	13, // 36: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
+	19, // 37: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	19, // 38: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	28, // 39: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	15, // 40: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
+	16, // 41: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
+	17, // 42: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
+	28, // 43: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	28, // 44: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 45: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 46: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 47: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	30, // 48: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 49: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	5,  // 50: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	30, // 51: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	8,  // 52: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	18, // 53: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	18, // 54: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	18, // 55: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	9,  // 56: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	10, // 57: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	45, // [45:58] is the sub-list for method output_type
+	32, // [32:45] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_volume_proto_init() }
@@ -1541,6 +1893,7 @@ func file_admin_v1_volume_proto_init() {
 	}
 	file_admin_v1_common_proto_init()
 	file_admin_v1_volume_proto_msgTypes[1].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[3].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[4].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
@@ -1549,7 +1902,7 @@ func file_admin_v1_volume_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

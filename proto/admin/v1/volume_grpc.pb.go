@@ -351,7 +351,10 @@ var Volumes_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Replicas_List_FullMethodName = "/rvol.admin.v1.Replicas/List"
+	Replicas_List_FullMethodName   = "/rvol.admin.v1.Replicas/List"
+	Replicas_Add_FullMethodName    = "/rvol.admin.v1.Replicas/Add"
+	Replicas_Move_FullMethodName   = "/rvol.admin.v1.Replicas/Move"
+	Replicas_Remove_FullMethodName = "/rvol.admin.v1.Replicas/Remove"
 )
 
 // ReplicasClient is the client API for Replicas service.
@@ -359,6 +362,10 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ReplicasClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error)
+	// Add, Move and Remove begin a transition of the replica's volume.
+	Add(ctx context.Context, in *AddReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
+	Move(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
+	Remove(ctx context.Context, in *RemoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 }
 
 type replicasClient struct {
@@ -379,11 +386,45 @@ func (c *replicasClient) List(ctx context.Context, in *ListRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *replicasClient) Add(ctx context.Context, in *AddReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransitionBegun)
+	err := c.cc.Invoke(ctx, Replicas_Add_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replicasClient) Move(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransitionBegun)
+	err := c.cc.Invoke(ctx, Replicas_Move_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replicasClient) Remove(ctx context.Context, in *RemoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransitionBegun)
+	err := c.cc.Invoke(ctx, Replicas_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicasServer is the server API for Replicas service.
 // All implementations must embed UnimplementedReplicasServer
 // for forward compatibility.
 type ReplicasServer interface {
 	List(context.Context, *ListRequest) (*ListReplicasResponse, error)
+	// Add, Move and Remove begin a transition of the replica's volume.
+	Add(context.Context, *AddReplicaRequest) (*TransitionBegun, error)
+	Move(context.Context, *MoveReplicaRequest) (*TransitionBegun, error)
+	Remove(context.Context, *RemoveReplicaRequest) (*TransitionBegun, error)
 	mustEmbedUnimplementedReplicasServer()
 }
 
@@ -396,6 +437,15 @@ type UnimplementedReplicasServer struct{}
 
 func (UnimplementedReplicasServer) List(context.Context, *ListRequest) (*ListReplicasResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedReplicasServer) Add(context.Context, *AddReplicaRequest) (*TransitionBegun, error) {
+	return nil, status.Error(codes.Unimplemented, "method Add not implemented")
+}
+func (UnimplementedReplicasServer) Move(context.Context, *MoveReplicaRequest) (*TransitionBegun, error) {
+	return nil, status.Error(codes.Unimplemented, "method Move not implemented")
+}
+func (UnimplementedReplicasServer) Remove(context.Context, *RemoveReplicaRequest) (*TransitionBegun, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
 }
 func (UnimplementedReplicasServer) mustEmbedUnimplementedReplicasServer() {}
 func (UnimplementedReplicasServer) testEmbeddedByValue()                  {}
@@ -436,6 +486,60 @@ func _Replicas_List_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Replicas_Add_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddReplicaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicasServer).Add(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replicas_Add_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicasServer).Add(ctx, req.(*AddReplicaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Replicas_Move_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveReplicaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicasServer).Move(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replicas_Move_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicasServer).Move(ctx, req.(*MoveReplicaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Replicas_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveReplicaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicasServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replicas_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicasServer).Remove(ctx, req.(*RemoveReplicaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Replicas_ServiceDesc is the grpc.ServiceDesc for Replicas service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -446,6 +550,18 @@ var Replicas_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "List",
 			Handler:    _Replicas_List_Handler,
+		},
+		{
+			MethodName: "Add",
+			Handler:    _Replicas_Add_Handler,
+		},
+		{
+			MethodName: "Move",
+			Handler:    _Replicas_Move_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Replicas_Remove_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -2407,7 +2407,7 @@ type DesiredResource struct {
 	Name                    string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"` // DRBD resource
 	ReplicaId               int32                  `protobuf:"varint,4,opt,name=replica_id,json=replicaId,proto3" json:"replica_id,omitempty"`
 	ReplicaUid              string                 `protobuf:"bytes,5,opt,name=replica_uid,json=replicaUid,proto3" json:"replica_uid,omitempty"`
-	Type                    string                 `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`  // Diskful, TieBreaker, Access
+	Type                    string                 `protobuf:"bytes,6,opt,name=type,proto3" json:"type,omitempty"`  // Diskful, LiminalDiskful (votes, its disk is prepared and not attached), TieBreaker, Access
 	Down                    bool                   `protobuf:"varint,7,opt,name=down,proto3" json:"down,omitempty"` // stopped volume
 	Primary                 bool                   `protobuf:"varint,8,opt,name=primary,proto3" json:"primary,omitempty"`
 	Member                  bool                   `protobuf:"varint,9,opt,name=member,proto3" json:"member,omitempty"`      // false: preconfigured, no peers, quorum out of reach
@@ -2427,6 +2427,7 @@ type DesiredResource struct {
 	MaxPeers                int32                  `protobuf:"varint,23,opt,name=max_peers,json=maxPeers,proto3" json:"max_peers,omitempty"`                                                        // bitmap slots in the metadata
 	Drbd                    string                 `protobuf:"bytes,24,opt,name=drbd,proto3" json:"drbd,omitempty"`                                                                                 // "8.4" or "9": what all replicas of this volume run
 	SoleRound               int64                  `protobuf:"varint,25,opt,name=sole_round,json=soleRound,proto3" json:"sole_round,omitempty"`                                                     // counts the times that one copy was let go on alone
+	Forget                  []int32                `protobuf:"varint,26,rep,packed,name=forget,proto3" json:"forget,omitempty"`                                                                     // ids of replicas that left: their bitmap slots are to be freed
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2636,12 +2637,19 @@ func (x *DesiredResource) GetSoleRound() int64 {
 	return 0
 }
 
+func (x *DesiredResource) GetForget() []int32 {
+	if x != nil {
+		return x.Forget
+	}
+	return nil
+}
+
 type DesiredDevice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Minor         int32                  `protobuf:"varint,2,opt,name=minor,proto3" json:"minor,omitempty"`
 	Size          int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`                         // usable bytes
-	Backing       *Backing               `protobuf:"bytes,4,opt,name=backing,proto3" json:"backing,omitempty"`                    // Diskful only
+	Backing       *Backing               `protobuf:"bytes,4,opt,name=backing,proto3" json:"backing,omitempty"`                    // to be attached by a Diskful, to be prepared by others
 	ResizeTo      int64                  `protobuf:"varint,5,opt,name=resize_to,json=resizeTo,proto3" json:"resize_to,omitempty"` // usable bytes that this member, and no other, lets DRBD take; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3763,7 +3771,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x02vg\x18\x01 \x01(\tR\x02vg\x12\x17\n" +
 	"\avg_uuid\x18\x02 \x01(\tR\x06vgUuid\x12\x1d\n" +
 	"\n" +
-	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\xd6\a\n" +
+	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\xee\a\n" +
 	"\x0fDesiredResource\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1d\n" +
 	"\n" +
@@ -3795,7 +3803,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tmax_peers\x18\x17 \x01(\x05R\bmaxPeers\x12\x12\n" +
 	"\x04drbd\x18\x18 \x01(\tR\x04drbd\x12\x1d\n" +
 	"\n" +
-	"sole_round\x18\x19 \x01(\x03R\tsoleRound\x1a<\n" +
+	"sole_round\x18\x19 \x01(\x03R\tsoleRound\x12\x16\n" +
+	"\x06forget\x18\x1a \x03(\x05R\x06forget\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rvol/cmd/internal/lab/script"
+	"rvol/drbd/drbdtest"
 )
 
 // TestScripts runs every script in a cluster of its own, each in a bubble of fake time.
@@ -56,7 +57,11 @@ func logTo(t *testing.T, path string) *slog.Logger {
 }
 
 func inBubble(t *testing.T, file, dir string, log *slog.Logger) { //nolint:thelper // it is the test
-	c, err := New(Config{Dir: dir, Nodes: 3, Version: "test", Log: log})
+	cfg := Config{Dir: dir, Nodes: 3, Version: "test", Log: log}
+	if strings.HasPrefix(filepath.Base(file), "drbd9_") {
+		cfg.DRBD, cfg.Nodes = drbdtest.V9, 5
+	}
+	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

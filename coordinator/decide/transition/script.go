@@ -1,0 +1,101 @@
+package transition
+
+import (
+	"maps"
+
+	"rvol/coordinator/model"
+)
+
+// script writes down the steps of a change. It follows what each member will be when a
+// step is reached, so that going back is written as going on is: from what there is.
+type script struct {
+	old84 bool
+	parts map[int]model.ReplicaType // of members
+	steps []model.TransitionStep
+}
+
+func newScript(in Input) *script {
+	s := &script{old84: in.old84(), parts: map[int]model.ReplicaType{}}
+	for _, m := range in.Status.Datamesh.Members {
+		s.parts[m.ID] = m.Type
+	}
+	return s
+}
+
+// add appends a step about a replica.
+func (s *script) add(name string, id int) *model.TransitionStep {
+	s.steps = append(s.steps, model.TransitionStep{Name: name, Replica: &id})
+	return &s.steps[len(s.steps)-1]
+}
+
+// place waits until a new replica has its place and its node has prepared it.
+func (s *script) place(id int, to model.ReplicaPlace) {
+	step := s.add(PlaceReplica, id)
+	if to != (model.ReplicaPlace{}) {
+		step.To = &to
+	}
+}
+
+// join makes a prepared replica a member of the given type.
+func (s *script) join(id int, typ model.ReplicaType) {
+	s.add(JoinMesh, id).Type = typ
+	s.parts[id] = typ
+}
+
+// gainDisk takes a replica that is prepared to an UpToDate disk. It connects as one that
+// neither votes nor holds anything; then it gets its vote; then its disk: at no moment does
+// the mesh count on somebody that is not there.
+func (s *script) gainDisk(id int) {
+	if s.old84 { // it has no diskless peers and no quorum
+		s.join(id, model.Diskful)
+		s.add(Synchronize, id)
+		return
+	}
+	if s.parts[id] == "" {
+		s.join(id, model.Access)
+	}
+	if s.parts[id] != model.LiminalDiskful {
+		s.add(GainVote, id)
+	}
+	s.add(AttachDisk, id)
+	s.add(Synchronize, id)
+	s.parts[id] = model.Diskful
+}
+
+// loseDisk takes a member that votes to one without disk or vote, of the given type.
+func (s *script) loseDisk(id int, becomes model.ReplicaType) {
+	if s.parts[id] == model.Diskful {
+		s.add(DetachDisk, id)
+	}
+	s.add(LoseVote, id).Type = becomes
+	s.parts[id] = becomes
+}
+
+// leave takes a member out of the mesh.
+func (s *script) leave(id int) {
+	switch typ := s.parts[id]; {
+	case typ == "":
+		return
+	case (typ == model.Diskful || typ == model.LiminalDiskful) && !s.old84:
+		s.loseDisk(id, model.Access)
+	}
+	s.add(LeaveMesh, id)
+	delete(s.parts, id)
+}
+
+// remove takes a replica away: out of the mesh, then from its node.
+func (s *script) remove(id int) {
+	s.leave(id)
+	s.add(ReleaseReplica, id)
+}
+
+// voters are how many members will vote.
+func (s *script) voters() int {
+	n := 0
+	for typ := range maps.Values(s.parts) {
+		if typ == model.Diskful || typ == model.LiminalDiskful {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package transition
+
+import (
+	"fmt"
+	"time"
+
+	"rvol/coordinator/model"
+	"rvol/drbd"
+)
+
+// AttachDisk gives a member that votes its disk, which its peers begin to fill; Synchronize
+// waits until it is UpToDate; DetachDisk takes a disk away, so that from then on nobody
+// counts on what it holds.
+const (
+	AttachDisk  = "AttachDisk"
+	Synchronize = "Synchronize"
+	DetachDisk  = "DetachDisk"
+)
+
+var attachDisk = step{
+	name: AttachDisk, guards: []guard{connectedSubject, resyncSlots}, enter: attach,
+	concerns: subject, confirm: attached, slow: time.Minute,
+}
+
+var synchronize = step{name: Synchronize, concerns: subject, confirm: upToDate}
+
+var detachDisk = step{
+	name: DetachDisk, guards: []guard{notInUse, noResyncFrom, enoughCopies}, enter: detach,
+	concerns: everybody, confirm: detached, slow: time.Minute,
+}
+
+// resyncSlots protects the nodes' users from more copying at a time than the disks bear.
+func resyncSlots(a at) string {
+	m := a.subject()
+	if a.MaxResyncs == 0 || m.Type != model.Diskful {
+		return ""
+	}
+	for _, o := range append(a.disks(m.ID), m) {
+		if n := a.Resyncs[o.Node]; n >= a.MaxResyncs {
+			return fmt.Sprintf("node %s takes part in %d resyncs, %d at a time are allowed: this one waits its turn", o.Node, n, a.MaxResyncs)
+		}
+	}
+	return ""
+}
+
+// Resyncing says whether a volume's transition has a copy being filled: it counts on the
+// nodes of all its copies.
+func Resyncing(vs *model.VolumeStatus) bool {
+	for i := range vs.Transitions {
+		t := &vs.Transitions[i]
+		if k := t.Active(); k >= 0 {
+			s := t.Steps[k]
+			if s.Name == AttachDisk || s.Name == Synchronize || s.Name == JoinMesh && s.Type == model.Diskful {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// enoughCopies protects the data: the copies that stay must be UpToDate, and as many as the
+// volume guarantees. Without it a write that is on this copy alone would be lost with it.
+func enoughCopies(a at) string { return tooFewCopies(a.Input, *a.stored().Replica) }
+
+// tooFewCopies says why what stays without a member is less than the volume guarantees.
+func tooFewCopies(in Input, id int) string {
+	good, bad := 0, ""
+	for _, m := range in.disks(id) {
+		switch why := illDisk(m); {
+		case why == "":
+			good++
+		case bad == "":
+			bad = fmt.Sprintf(" (replica %s: %s)", name(m), why)
+		}
+	}
+	if need := max(1, in.Status.Datamesh.QuorumMinimumRedundancy); good < need {
+		return fmt.Sprintf("without replica %d there are %d UpToDate copies, %d are needed%s", id, good, need, bad)
+	}
+	return ""
+}
+
+// noResyncFrom protects a copy that is being filled: its source may be this one.
+func noResyncFrom(a at) string {
+	m := a.subject()
+	for _, p := range m.Resource.Peers {
+		for _, d := range p.Devices {
+			if d.Replication == drbd.SyncSource || d.Replication == drbd.PausedSyncS {
+				return fmt.Sprintf("replica %s is being copied from: waiting until that is over", name(m))
+			}
+		}
+	}
+	return ""
+}
+
+func attach(a at, d *draft) {
+	d.become(*a.stored().Replica, model.Diskful)
+	d.revise()
+}
+
+func detach(a at, d *draft) {
+	d.become(*a.stored().Replica, model.LiminalDiskful)
+	d.revise()
+}
+
+// attached confirms when the kernel has the disk.
+func attached(a at, m Member) string {
+	if why := applied(a, m); why != "" {
+		return why
+	}
+	if disk := m.Resource.Disk(); disk == drbd.Diskless || disk == drbd.Failed {
+		return "its disk is not attached yet"
+	}
+	return ""
+}
+
+// upToDate confirms when the copy is complete.
+func upToDate(a at, m Member) string {
+	switch disk := m.Resource.Disk(); {
+	case !m.Up:
+		return "DRBD is not up"
+	case disk != drbd.UpToDate:
+		return fmt.Sprintf("its disk is %s: it is being copied", disk)
+	case a.old84() && m.connection(0) != drbd.Connected:
+		return "not connected"
+	}
+	return ""
+}
+
+// detached confirms when the member has let its disk go, and the others know.
+func detached(a at, m Member) string {
+	if why := applied(a, m); why != "" || !a.stored().Is(m.ID) {
+		return why
+	}
+	if disk := m.Resource.Disk(); disk != drbd.Diskless {
+		return fmt.Sprintf("its disk is %s, want Diskless", disk)
+	}
+	return ""
+}

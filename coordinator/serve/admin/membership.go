@@ -1,0 +1,117 @@
+package admin
+
+import (
+	"context"
+	crand "crypto/rand"
+	"time"
+
+	"rvol/coordinator/control"
+	"rvol/coordinator/decide/transition"
+	"rvol/coordinator/model"
+	"rvol/coordinator/serve/door"
+	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
+)
+
+// Add begins to give a volume another replica.
+func (s *replicas) Add(ctx context.Context, r *adminv1.AddReplicaRequest) (*adminv1.TransitionBegun, error) {
+	to := placeIn(r.GetTo())
+	return s.begin(ctx, r.GetVolume(), to, func(in transition.Input) (transition.Outcome, error) {
+		switch typ := model.ReplicaType(r.GetType()); typ {
+		case model.TieBreaker:
+			return transition.AddTieBreaker(in, to)
+		case model.Access:
+			return transition.AddAccess(in, to.Node)
+		case "", model.Diskful:
+			return transition.AddDiskful(in, to)
+		default:
+			return transition.Outcome{}, door.Invalid(in.Volume.Key(), "replica type %q: want Diskful, TieBreaker or Access", typ)
+		}
+	})
+}
+
+// Move begins to put a copy elsewhere.
+func (s *replicas) Move(ctx context.Context, r *adminv1.MoveReplicaRequest) (*adminv1.TransitionBegun, error) {
+	volume, id, err := model.SplitReplicaName(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	to := placeIn(r.GetTo())
+	return s.begin(ctx, volume, to, func(in transition.Input) (transition.Outcome, error) {
+		return transition.Replace(in, id, to, r.GetAcceptSingleCopy())
+	})
+}
+
+// Remove begins to take a replica away, or gives one up whose node is fenced.
+func (s *replicas) Remove(ctx context.Context, r *adminv1.RemoveReplicaRequest) (*adminv1.TransitionBegun, error) {
+	volume, id, err := model.SplitReplicaName(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if r.GetForce() {
+		if err := confirmed(model.Key{Kind: model.KindReplica, Name: r.GetName()}, r.GetConfirm()); err != nil {
+			return nil, err
+		}
+	}
+	return s.begin(ctx, volume, model.ReplicaPlace{}, func(in transition.Input) (transition.Outcome, error) {
+		if r.GetForce() {
+			return transition.ForceRemove(in, id)
+		}
+		return transition.Remove(in, id)
+	})
+}
+
+func placeIn(p *adminv1.Place) model.ReplicaPlace {
+	return model.ReplicaPlace{Node: p.GetNode(), VG: p.GetVg(), ThinPool: p.GetThinPool()}
+}
+
+// begin begins a transition of a volume, and answers with both.
+func (a *api) begin(ctx context.Context, volume string, to model.ReplicaPlace, start func(transition.Input) (transition.Outcome, error)) (*adminv1.TransitionBegun, error) {
+	key, now := model.Key{Kind: model.KindVolume, Name: volume}, time.Now()
+	_, err := a.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+		vol, err := find[*model.Volume](v, volume)
+		if err != nil {
+			return nil, err
+		}
+		if err := isPlace(v, to); err != nil {
+			return nil, err
+		}
+		w := control.World{State: v, Inventory: a.Inventory.View(), Now: now, Fresh: crand.Text}
+		if err := control.Change(w, b, vol, start); err != nil {
+			return nil, about(key, err)
+		}
+		return changing(b), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := (&volumes{api: a}).one(volume)
+	if err != nil {
+		return nil, err
+	}
+	out := &adminv1.TransitionBegun{Volume: v}
+	for _, t := range v.GetTransitions() {
+		if t.GetStartedAt().AsTime().Equal(now) {
+			out.Transition = t
+		}
+	}
+	return out, nil
+}
+
+// isPlace refuses a place that does not exist.
+func isPlace(v state.View, to model.ReplicaPlace) error {
+	if to.Node == "" {
+		return nil
+	}
+	if _, err := find[*model.Node](v, to.Node); err != nil || to.VG == "" {
+		return err
+	}
+	lvg, err := find[*model.LVG](v, model.LVGName(to.Node, to.VG))
+	if err != nil {
+		return err
+	}
+	if _, ok := lvg.Pool(to.ThinPool); !ok {
+		return door.Refuse(model.ErrNotFound, lvg.Key(), "it has no thin pool "+to.ThinPool, "see `rvol lvg show "+lvg.Name+"`")
+	}
+	return nil
+}
