@@ -267,6 +267,27 @@ func TestTieBreakerKeepsQuorum(t *testing.T) {
 	})
 }
 
+func TestADisklessNodeHasQuorumWhenAPeerWithADiskHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMesh(t, drbdtest.V9, "a", "b", "c")
+		m.change(func(name string, c *drbd.Config) {
+			c.Options.Quorum, c.Options.OnNoQuorum, c.Options.QuorumMinimumRedundancy = 2, drbd.IOError, 2
+			c.Hosts[2].Kind = drbd.Access
+			if name == "c" {
+				c.Volumes[0].Disk, c.Options.Quorum = "", drbd.NoVote
+			}
+		})
+		m.adjust()
+		m.ok(m.tools["a"].NewCurrentUUID(t.Context(), 1000, drbd.SkipInitialSync))
+		m.want("quorum of c", m.status("c").Devices[0].Quorum, true)
+		m.ok(m.tools["c"].Primary(t.Context(), m.ref("c")))
+		m.fabric.Isolate("b")
+		time.Sleep(time.Minute)
+		m.want("quorum of a, which has lost b", m.status("a").Devices[0].Quorum, false)
+		m.want("quorum of c, which goes by a", m.status("c").Devices[0].Quorum, false)
+	})
+}
+
 func TestDisksOfTwoSizesTakeTheSmaller(t *testing.T) {
 	inBubbles(t, func(t *testing.T, v drbd.Version) {
 		m := newMesh(t, v, "a", "b")

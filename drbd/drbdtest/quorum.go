@@ -16,6 +16,7 @@ import (
 type votes struct {
 	voters, present, upToDate int
 	diskless, disklessSeen    int
+	quorate                   int // peers with good data that have quorum themselves
 }
 
 func (d *device) votes() votes {
@@ -40,6 +41,8 @@ func (v *votes) count(c *conn, p *peerDev) {
 		v.voters++
 		v.present += b01(connected && p.disk != drbd.Diskless && p.disk != drbd.DUnknown)
 		v.upToDate += b01(connected && (p.disk == drbd.UpToDate || p.disk == drbd.Consistent))
+		o := p.remote()
+		v.quorate += b01(connected && p.disk == drbd.UpToDate && o != nil && o.quorum)
 		return
 	}
 	if c.net["allow-remote-read"] != "no" && p.opts["peer-tiebreaker"] != "no" {
@@ -59,8 +62,8 @@ func (d *device) hasQuorum(had bool) bool {
 	if !none && v.upToDate < redundancy {
 		return false
 	}
-	if v.present >= need {
-		return true
+	if v.present >= need || d.client && v.quorate > 0 {
+		return true // who has no disk goes by the peers that have one
 	}
 	half := v.voters%2 == 0 && v.present*2 == v.voters && v.present == need-1
 	return half && had && v.diskless > 0 && v.disklessSeen*2 > v.diskless
@@ -92,8 +95,28 @@ func (r *resource) recountAll() {
 	}
 }
 
-// recount computes quorum of all devices.
+// recount computes quorum of all devices, and then that of the diskless peers that go by it.
 func (r *resource) recount() {
+	r.compute()
+	for _, c := range r.connections() {
+		if o := c.other; o != nil && o.res.goesByPeers() {
+			o.res.compute()
+			o.res.publish()
+		}
+	}
+}
+
+// goesByPeers says that the resource has no disk of its own here.
+func (r *resource) goesByPeers() bool {
+	for _, d := range r.devs {
+		if !d.client {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *resource) compute() {
 	for _, d := range r.devs {
 		d.quorum = r.is84() || d.hasQuorum(d.quorum)
 	}
