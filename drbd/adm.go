@@ -103,6 +103,23 @@ func (t *Tool) Connect(ctx context.Context, r Ref, peer NodeID) error {
 	return t.setup(ctx, "connect", r.Name, peer.String())
 }
 
+// ConnectDiscarding connects like Connect and gives up what this node wrote
+// since the two have differed: how a split brain ends, on the node whose data
+// is not kept, which must be Secondary and not connected.
+//
+//	drbdsetup connect RESOURCE NODE-ID --discard-my-data
+//
+// On DRBD 8.4:
+//
+//	drbdadm -c FILE connect --discard-my-data RESOURCE
+func (t *Tool) ConnectDiscarding(ctx context.Context, r Ref, peer NodeID) error {
+	if t.ver.Is84() {
+		_, err := t.adm(ctx, r, "connect", "--discard-my-data", r.Name)
+		return err
+	}
+	return t.setup(ctx, "connect", r.Name, peer.String(), "--discard-my-data")
+}
+
 // Disconnect ends the connection to one peer and leaves it StandAlone.
 //
 //	drbdsetup disconnect RESOURCE NODE-ID

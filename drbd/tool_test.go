@@ -41,6 +41,7 @@ func everyVerb(ctx context.Context, tool *drbd.Tool) []struct {
 		{"Attach", tool.Attach(ctx, r, 1)},
 		{"Detach", tool.Detach(ctx, 10000)},
 		{"Connect", tool.Connect(ctx, r, 2)},
+		{"ConnectDiscarding", tool.ConnectDiscarding(ctx, r, 2)},
 		{"Disconnect", tool.Disconnect(ctx, r, 2)},
 		{"DelPeer", tool.DelPeer(ctx, r, 2)},
 		{"ForgetPeer", tool.ForgetPeer(ctx, "db-1", 2)},

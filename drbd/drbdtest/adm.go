@@ -25,16 +25,13 @@ func (n *Node) drbdadm(ctx context.Context, args []string) (string, error) {
 	if dry {
 		rest = rest[1:]
 	}
+	rest, extra := withoutOptions(rest)
 	if len(rest) != 2 {
 		return "", refuse(1, "drbdadm: wrong number of arguments")
 	}
-	name, volume, one := strings.Cut(rest[1], "/")
-	c, err := n.readConfig(file, name)
+	c, err := n.configured(file, rest[1])
 	if err != nil {
 		return "", err
-	}
-	if one {
-		c.volumes = slices.DeleteFunc(c.volumes, func(v confVolume) bool { return strconv.Itoa(v.number) != volume })
 	}
 	if rest[0] == "dump" {
 		return c.text, nil
@@ -43,10 +40,35 @@ func (n *Node) drbdadm(ctx context.Context, args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for i := range commands {
+		commands[i] = append(commands[i], extra...)
+	}
 	if dry {
 		return n.printed(commands), nil
 	}
 	return n.carryOut(ctx, rest[0], commands)
+}
+
+// withoutOptions takes out what drbdadm hands on to drbdsetup.
+func withoutOptions(args []string) (rest, extra []string) {
+	for _, a := range args {
+		if strings.HasPrefix(a, "--") {
+			extra = append(extra, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	return rest, extra
+}
+
+// configured reads what a file says of a resource, or of RESOURCE/VOLUME.
+func (n *Node) configured(file, what string) (*config, error) {
+	name, volume, one := strings.Cut(what, "/")
+	c, err := n.readConfig(file, name)
+	if err == nil && one {
+		c.volumes = slices.DeleteFunc(c.volumes, func(v confVolume) bool { return strconv.Itoa(v.number) != volume })
+	}
+	return c, err
 }
 
 func (n *Node) versionText() string {

@@ -28,7 +28,7 @@ func (c *conn) connect() {
 	c.state = drbd.Unconnected
 	c.res.publish()
 	c.state = drbd.Connecting
-	c.retry(firstTry)
+	c.retry(firstTry + time.Duration(c.id)*time.Millisecond)
 }
 
 // retry tries after a while, and again every connect-int.
@@ -101,7 +101,7 @@ func (c *conn) unlink() {
 			d.save()
 		}
 		p.repl, p.total, p.suspended = drbd.Off, 0, "no"
-		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated && p.disk != drbd.Diskless || c.res.is84() && p.disk == drbd.Diskless {
+		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated || c.res.is84() && p.disk == drbd.Diskless {
 			p.disk = drbd.DUnknown
 		}
 	}

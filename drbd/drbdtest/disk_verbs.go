@@ -29,12 +29,13 @@ func (n *Node) onDevice(verb string, a arguments) error {
 		return nil
 	case "invalidate":
 		return d.invalidate(a)
+	case "outdate":
+		return d.outdate()
 	case "resume-io": // what quorum has frozen stays so
 		d.res.thaw()
 		return nil
 	case "disk-options":
-		d.opts = a.options
-		delete(d.opts, "set-defaults")
+		d.opts = a.over(d.opts)
 		return nil
 	case "verify":
 		return d.res.verify(d.res.conns[0], d.volume, minor)
@@ -214,7 +215,10 @@ func (d *device) letGo() {
 	d.save()
 	d.md = nil
 	d.closeDisk()
-	d.setState(drbd.Failed)
+	d.setState(drbd.Detaching)
+	if d.res.is84() {
+		d.setState(drbd.Failed)
+	}
 	d.res.publish()
 	d.setState(drbd.Diskless)
 	d.res.recountAll()
@@ -308,19 +312,40 @@ func (d *device) invalidate(a arguments) error {
 	if d.md == nil || d.syncing() {
 		return refuse(11, "")
 	}
+	from := d.sources(a.options["sync-from-peer-node-id"])
+	for _, p := range from { // one gives the data and the others wait
+		p.startResync(a.options["reset-bitmap"] != "no")
+		p.conn.res.publish()
+	}
+	if len(from) == 0 {
+		return changed(d.minor, 17, -2, "Need access to UpToDate data")
+	}
+	return nil
+}
+
+// sources are the ends of peers that have all data: of one by its id, or of any.
+func (d *device) sources(id string) (all []*peerDev) {
 	for _, c := range d.res.connections() {
 		p := c.devs[d.volume]
-		if from := a.options["sync-from-peer-node-id"]; from != "" && from != strconv.Itoa(int(c.id)) {
+		if id != "" && id != strconv.Itoa(int(c.id)) || p == nil || c.broken() {
 			continue
 		}
-		if p == nil || p.remote() == nil || p.remote().state != drbd.UpToDate || c.broken() {
-			continue
+		if r := p.remote(); r != nil && r.state == drbd.UpToDate {
+			all = append(all, p.other())
 		}
-		p.other().startResync(a.options["reset-bitmap"] != "no")
-		c.other.res.publish()
-		return nil
 	}
-	return changed(d.minor, 17, -2, "Need access to UpToDate data")
+	return all
+}
+
+// outdate marks the disk of a Secondary that knows of no UpToDate peer.
+func (d *device) outdate() error {
+	if d.res.role == drbd.Primary || d.md == nil {
+		return refuse(11, "")
+	}
+	if d.state == drbd.UpToDate || d.state == drbd.Consistent {
+		d.setState(drbd.Outdated)
+	}
+	return nil
 }
 
 func (d *device) delMinor() error {

@@ -42,6 +42,7 @@ func (c *conn) handshake(o *conn) {
 	for _, p := range c.devices() {
 		p.meet(verdicts[p.volume])
 	}
+	c.discard, o.discard = false, false
 	c.resend()
 	o.resend()
 	c.res.recount()
@@ -125,9 +126,11 @@ func (p *peerDev) compare() verdict {
 	if !p.comparable() {
 		return noSync
 	}
-	v := compareGenerations(d.md, p.slot(), r.md, p.other().slot())
+	v := p.settleSplitBrain(compareGenerations(d.md, p.slot(), r.md, p.other().slot()))
 	full := v == sourceFull || v == targetFull || v == unrelated
 	switch mine, theirs := d.state == drbd.Inconsistent, r.state == drbd.Inconsistent; {
+	case mine && theirs && !d.res.is84(): // neither has anything to give
+		return noSync
 	case mine == theirs:
 		return v
 	case mine && full:
@@ -136,6 +139,18 @@ func (p *peerDev) compare() verdict {
 		return target
 	case full:
 		return sourceFull
+	}
+	return source
+}
+
+// settleSplitBrain lets the end that gives up its changes take the other's.
+func (p *peerDev) settleSplitBrain(v verdict) verdict {
+	c, o := p.conn, p.conn.other
+	switch {
+	case v != splitBrain || c.discard == o.discard:
+		return v
+	case c.discard:
+		return target
 	}
 	return source
 }

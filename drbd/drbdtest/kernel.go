@@ -34,6 +34,7 @@ type device struct {
 	size    int64 // bytes
 	client  bool
 	quorum  bool
+	present int // voters, when quorum was counted
 	openers []opener
 	delayed bool     // a new generation is due when I/O goes on alone
 	writing int      // writes that have not returned
@@ -51,6 +52,7 @@ type conn struct {
 	role        drbd.Role // of the peer
 	devs        map[int]*peerDev
 	other       *conn // the peer's end, while Connected
+	discard     bool  // connect --discard-my-data: this end's changes are given up
 	established int   // how often it was made
 	generation  int   // of this attempt or connection; timers of older ones do nothing
 }
@@ -65,6 +67,7 @@ type peerDev struct {
 	opts      map[string]string
 	suspended string // of the resync: no, dependency, peer
 	total     int64  // bytes the resync began with
+	whole     bool   // the resync is of everything
 }
 
 func (r *resource) is84() bool { return r.node.version.Is84() }
@@ -211,6 +214,25 @@ func (d *device) rotate() {
 		}
 		e.md.remember(old)
 		e.save()
+	}
+	d.outdateOthers(together)
+}
+
+// outdateOthers tells nodes that are reached through others only that a generation
+// began without them.
+func (d *device) outdateOthers(together []*device) {
+	if d.res.is84() {
+		return
+	}
+	for _, r := range d.res.within() {
+		e := r.devs[d.volume]
+		if c := d.res.conns[r.id]; c != nil && c.state == drbd.Connected {
+			continue
+		}
+		if e != nil && !slices.Contains(together, e) && (e.state == drbd.UpToDate || e.state == drbd.Consistent) {
+			e.setState(drbd.Outdated)
+			r.publish()
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func (p *peerDev) object() object {
 	if !p.conn.res.is84() {
 		state.add("peer-client", yesNo(p.client || p.opts["bitmap"] == "no"))
 	}
-	state.add("resync-suspended", p.suspended)
+	state.add("resync-suspended", p.suspension())
 	counts.add("received", 0)
 	counts.add("sent", 0)
 	counts.add("out-of-sync", p.outOfSync().bytes()/1024)

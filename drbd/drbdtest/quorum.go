@@ -10,7 +10,8 @@ import (
 // connected or not. A partition has quorum when enough voters are present
 // and enough of those are UpToDate. With exactly half of an even number of
 // voters, a node that had quorum keeps it while it sees a majority of the
-// diskless peers: the tie-breakers.
+// diskless nodes, itself included: the tie-breakers. They count at the moment
+// when a voter is lost; one that is lost later takes nothing away.
 
 // votes counts a device's partition.
 type votes struct {
@@ -25,6 +26,10 @@ func (d *device) votes() votes {
 		v.voters++
 		v.present++
 		v.upToDate += b01(d.state == drbd.UpToDate || d.state == drbd.Consistent)
+	}
+	if d.client {
+		v.diskless++
+		v.disklessSeen++
 	}
 	for _, c := range d.res.conns {
 		if p := c.devs[d.volume]; p != nil {
@@ -47,7 +52,7 @@ func (v *votes) count(c *conn, p *peerDev) {
 	}
 	if c.net["allow-remote-read"] != "no" && p.opts["peer-tiebreaker"] != "no" {
 		v.diskless++
-		v.disklessSeen += b01(connected)
+		v.disklessSeen += b01(connected && !c.broken()) // it is asked
 	}
 }
 
@@ -66,7 +71,8 @@ func (d *device) hasQuorum(had bool) bool {
 		return true // who has no disk goes by the peers that have one
 	}
 	half := v.voters%2 == 0 && v.present*2 == v.voters && v.present == need-1
-	return half && had && v.diskless > 0 && v.disklessSeen*2 > v.diskless
+	tied := v.diskless > 0 && v.disklessSeen*2 > v.diskless
+	return half && had && (tied || d.present == v.present)
 }
 
 // threshold reads an option; off says that it does not bind.
@@ -119,6 +125,7 @@ func (r *resource) goesByPeers() bool {
 func (r *resource) compute() {
 	for _, d := range r.devs {
 		d.quorum = r.is84() || d.hasQuorum(d.quorum)
+		d.present = d.votes().present
 	}
 }
 

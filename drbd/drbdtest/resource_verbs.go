@@ -62,9 +62,8 @@ func (n *Node) onResource(verb string, a arguments) error {
 	case "new-minor":
 		return r.newMinor(a)
 	case "resource-options":
-		r.opts = a.options
-		delete(r.opts, "set-defaults")
-		r.recount()
+		r.opts = a.over(r.opts)
+		r.recountAll()
 		return nil
 	}
 	if n.version.Is84() {
@@ -84,8 +83,7 @@ func (n *Node) onAddresses(verb string, a arguments) error {
 				continue
 			}
 			if verb == "net-options" {
-				c.net = a.options
-				delete(c.net, "set-defaults")
+				c.net = a.over(c.net)
 				return nil
 			}
 			c.close()
@@ -139,7 +137,10 @@ func (r *resource) connect84(a arguments) error {
 	if len(r.conns) > 0 {
 		return failed(r.name, 125, "Device has a net-config (use disconnect first)")
 	}
+	_, discard := a.options["discard-my-data"]
+	delete(a.options, "discard-my-data")
 	c := r.newConn(0, "peer", a.options)
+	c.discard = discard
 	c.paths = [][2]string{{a.word(1), a.word(2)}}
 	for _, p := range c.devs {
 		p.slot()
@@ -170,12 +171,11 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	case "del-path":
 		c.delPath(a.word(2), a.word(3))
 	case "connect":
-		return c.connectAgain()
+		return c.connectAgain(a)
 	case "disconnect", "del-peer":
 		c.remove(verb == "del-peer")
 	case "net-options":
-		c.net = a.options
-		delete(c.net, "set-defaults")
+		c.net = a.over(c.net)
 	case "peer-device-options":
 		return c.peerDeviceOptions(a)
 	case "verify":
@@ -186,10 +186,14 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	return nil
 }
 
-func (c *conn) connectAgain() error {
+func (c *conn) connectAgain(a arguments) error {
+	if err := a.only("connect", "discard-my-data"); err != nil {
+		return err
+	}
 	if c.state != drbd.StandAlone {
 		return failed(c.res.name, 125, "Device has a net-config (use disconnect first)")
 	}
+	c.discard = a.options["discard-my-data"] != ""
 	c.connect()
 	return nil
 }
@@ -248,8 +252,7 @@ func (c *conn) peerDeviceOptions(a arguments) error {
 	if p == nil {
 		return failed(c.res.name, 162, "Invalid configuration request")
 	}
-	p.opts = a.options
-	delete(p.opts, "set-defaults")
+	p.opts = a.over(p.opts)
 	if d := p.device(); p.opts["bitmap"] == "no" && d != nil && d.md != nil {
 		delete(d.md.Peers, c.id)
 	}

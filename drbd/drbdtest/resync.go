@@ -32,6 +32,7 @@ func (p *peerDev) startResync(full bool) {
 	r.setState(drbd.Inconsistent)
 	d.save()
 	p.disk, o.disk = r.state, d.state
+	p.whole, o.whole = full, full
 	if r.syncing() {
 		p.repl, o.repl = drbd.PausedSyncS, drbd.PausedSyncT
 		p.suspended, o.suspended = "peer", "dependency"
@@ -48,6 +49,15 @@ func (d *device) syncing() bool {
 		}
 	}
 	return false
+}
+
+// suspension says why no resync with the peer runs; while this disk is being written to
+// by one, none with anybody else would.
+func (p *peerDev) suspension() string {
+	if d := p.device(); d != nil && p.repl == drbd.Off && !d.res.is84() && d.syncing() {
+		return "dependency"
+	}
+	return p.suspended
 }
 
 func (p *peerDev) runResync() {
@@ -164,16 +174,18 @@ func (p *peerDev) finish() {
 }
 
 // settlePaused ends the resyncs that waited for the one that is done: the
-// data is there.
+// data is there. Bits of a full resync stay set until the two meet again.
 func (d *device) settlePaused() {
 	for _, c := range d.res.connections() {
 		p := c.devs[d.volume]
 		if p == nil || p.repl != drbd.PausedSyncT || p.other() == nil {
 			continue
 		}
-		p.clearBits()
-		p.other().clearBits()
 		for _, end := range []*peerDev{p, p.other()} {
+			if !end.whole {
+				end.clearBits()
+			}
+			end.slot().Bitmap = 0
 			end.repl, end.suspended, end.total = drbd.Established, "no", 0
 			end.conn.res.publish()
 		}

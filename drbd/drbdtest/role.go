@@ -3,6 +3,7 @@ package drbdtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rvol/drbd"
@@ -106,7 +107,7 @@ func (r *resource) unsettled() bool {
 // promotable is what stands against a promotion.
 func (r *resource) promotable(object any, f force) error {
 	for _, c := range r.conns {
-		if c.state == drbd.Connected && c.role == drbd.Primary && c.net["allow-two-primaries"] != "yes" {
+		if c.net["allow-two-primaries"] != "yes" && r.hearsOfPrimary() {
 			return changed(object, 11, -1, "Multiple primaries not allowed by config")
 		}
 	}
@@ -119,6 +120,31 @@ func (r *resource) promotable(object any, f force) error {
 		}
 	}
 	return nil
+}
+
+// hearsOfPrimary says that a node within reach is Primary. DRBD 9 asks through others
+// too.
+func (r *resource) hearsOfPrimary() bool {
+	for _, o := range r.within() {
+		if o != r && o.role == drbd.Primary {
+			return true
+		}
+	}
+	return false
+}
+
+// within are the resource on this node and on all nodes that it can ask, on DRBD 9
+// through others too.
+func (r *resource) within() []*resource {
+	all := []*resource{r}
+	for i := 0; i < len(all) && (i == 0 || !r.is84()); i++ {
+		for _, c := range all[i].connections() {
+			if c.state == drbd.Connected && !c.broken() && !slices.Contains(all, c.other.res) {
+				all = append(all, c.other.res)
+			}
+		}
+	}
+	return all
 }
 
 func noQuorum(object any, d *device) error {

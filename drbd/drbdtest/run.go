@@ -3,6 +3,7 @@ package drbdtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +148,18 @@ func (a arguments) only(verb string, known ...string) error {
 	return nil
 }
 
+// over gives options as they are after a command that changes the named ones, or
+// with --set-defaults all.
+func (a arguments) over(old map[string]string) map[string]string {
+	next := map[string]string{}
+	if a.options["set-defaults"] == "" {
+		maps.Copy(next, old)
+	}
+	maps.Copy(next, a.options)
+	delete(next, "set-defaults")
+	return next
+}
+
 // drbdsetup runs one of its commands. Those of DRBD 8.4 take a minor where
 // those of DRBD 9 take a resource.
 func (n *Node) drbdsetup(ctx context.Context, verb string, args []string) (string, error) {
@@ -160,7 +173,7 @@ func (n *Node) drbdsetup(ctx context.Context, verb string, args []string) (strin
 		return "", nil
 	case "primary", "secondary":
 		return "", n.setRole(ctx, verb, a)
-	case "new-current-uuid", "attach", "detach", "resize", "check-resize", "invalidate", "resume-io", "del-minor", "disk-options":
+	case "new-current-uuid", "attach", "detach", "resize", "check-resize", "invalidate", "resume-io", "del-minor", "disk-options", "outdate":
 		return "", n.onDevice(verb, a)
 	case "down":
 		return "", n.down(a.word(0))

@@ -53,7 +53,7 @@ func (c *conn) json() map[string]any {
 		outOfSync := p.outOfSync().bytes()
 		devices = append(devices, map[string]any{
 			"volume": p.volume, "replication-state": p.repl, "peer-disk-state": p.disk,
-			"peer-client": p.client || p.opts["bitmap"] == "no", "resync-suspended": p.suspended,
+			"peer-client": p.client || p.opts["bitmap"] == "no", "resync-suspended": p.suspension(),
 			"out-of-sync": outOfSync / 1024, "percent-in-sync": inSync(size, outOfSync),
 		})
 	}
