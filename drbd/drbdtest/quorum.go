@@ -70,10 +70,15 @@ func (d *device) hasQuorum(had bool) bool {
 	if v.present >= need || d.client && v.quorate > 0 {
 		return true // who has no disk goes by the peers that have one
 	}
-	half := v.voters%2 == 0 && v.present*2 == v.voters && v.present == need-1
-	tied := v.diskless > 0 && v.disklessSeen*2 > v.diskless
-	return half && had && (tied || d.present == v.present)
+	return had && v.half(need) && (v.tieBroken() || d.present == v.present)
 }
+
+// half says that exactly one vote of an even number is missing.
+func (v votes) half(need int) bool {
+	return v.voters%2 == 0 && v.present*2 == v.voters && v.present == need-1
+}
+
+func (v votes) tieBroken() bool { return v.diskless > 0 && v.disklessSeen*2 > v.diskless }
 
 // threshold reads an option; off says that it does not bind.
 func (r *resource) threshold(option string, voters int) (need int, off bool) {
