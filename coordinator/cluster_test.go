@@ -157,14 +157,20 @@ func (c *cluster) until(what string, so func() bool) {
 // join adds a coordinator.
 func (c *cluster) join(name string) {
 	c.t.Helper()
+	c.joinBy("c1", name)
+}
+
+// joinBy adds a coordinator with a token of another.
+func (c *cluster) joinBy(by, name string) {
+	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	token, err := adminv1.NewTokensClient(c.api("c1")).Create(ctx, &adminv1.CreateTokenRequest{Kind: "coordinator", Subject: name})
+	token, err := adminv1.NewTokensClient(c.api(by)).Create(ctx, &adminv1.CreateTokenRequest{Kind: "coordinator", Subject: name})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	if err := Join(ctx, JoinConfig{
-		Dir: c.at(name), Token: token.GetText(), Coordinators: []string{"c1:7170"}, Name: name,
+		Dir: c.at(name), Token: token.GetText(), Coordinators: []string{by + ":7170"}, Name: name,
 		API: name + ":7170", Raft: name + ":7171", Dial: c.net.dial, Version: "test",
 	}); err != nil {
 		c.t.Fatal(err)

@@ -32,6 +32,7 @@ type Config struct {
 	NotReadyAfter time.Duration // of silence; 15 s
 	Election      time.Duration // Raft's heartbeat and election timeout; 1 s
 	StableFor     time.Duration // a caught-up member votes after; 10 s
+	RemoveDead    time.Duration // a coordinator silent for so long is removed while three others vote; 0: never
 	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
 
 	Version string

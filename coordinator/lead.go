@@ -60,9 +60,25 @@ func (m *member) decide(ctx context.Context) (stop func()) {
 		if !m.beBorn(ctx) {
 			return
 		}
-		control.Run(ctx, control.Sources{Store: m.store, Inventory: m.inventory, Proposer: m.node, Log: m.Log}, m.controllers()...)
+		for ctx.Err() == nil {
+			m.control(ctx)
+		}
 	})
+	wg.Go(func() { m.cleanUp(ctx) })
 	return func() { cancel(); wg.Wait() }
+}
+
+// control runs the controllers until ctx ends or the state is replaced as a whole: then
+// they know nothing, and begin anew.
+func (m *member) control(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer m.store.Watch(func(_ uint64, keys []model.Key) {
+		if keys == nil {
+			cancel()
+		}
+	})()
+	control.Run(ctx, control.Sources{Store: m.store, Inventory: m.inventory, Proposer: m.node, Log: m.Log}, m.controllers()...)
 }
 
 func (m *member) controllers() []control.Controller {

@@ -24,6 +24,7 @@ type RunOptions struct {
 	Heartbeat     time.Duration
 	NotReadyAfter time.Duration
 	Election      time.Duration
+	RemoveDead    time.Duration
 	LabLoopback   bool
 	Debug         bool
 }
@@ -34,7 +35,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 		return c, errNoPlace
 	}
 	c = Config{
-		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, LabLoopback: o.LabLoopback,
+		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, RemoveDead: o.RemoveDead, LabLoopback: o.LabLoopback,
 		Version: version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {

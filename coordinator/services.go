@@ -2,10 +2,12 @@ package coordinator
 
 import (
 	"context"
+	"io"
 
 	"rvol/coordinator/consensus"
 	"rvol/coordinator/serve/admin"
 	"rvol/coordinator/serve/agents"
+	"rvol/coordinator/state"
 )
 
 // admin is what the admin API is made of.
@@ -45,4 +47,9 @@ func (r raftView) Status() (admin.RaftStatus, error) {
 // AddNonvoter lets a member follow the log; it becomes a voter by itself.
 func (r raftView) AddNonvoter(ctx context.Context, name, addr string) error {
 	return r.Node.AddNonvoter(ctx, consensus.Server{ID: name, Addr: addr})
+}
+
+// Restore replaces the state of all members.
+func (r raftView) Restore(ctx context.Context, head state.SnapshotHead, size int64, data io.Reader) error {
+	return r.Node.Restore(ctx, consensus.Snapshot{Head: head, Size: size, Data: data})
 }

@@ -33,6 +33,7 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	f.Duration(&o.Heartbeat, "heartbeat", 5*time.Second, "how often agents are to be heard")
 	f.Duration(&o.NotReadyAfter, "not-ready-after", 15*time.Second, "silence after which a node is NotReady")
 	f.Duration(&o.Election, "election", time.Second, "silence of the leader after which the others elect another")
+	f.Duration(&o.RemoveDead, "remove-dead-after", 0, "remove a coordinator that was silent for so long while three others vote; 0 is never")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
 	err := f.Parse(args)
@@ -82,6 +83,14 @@ func parseJoin(args []string, env func(string) string, out io.Writer) (coordinat
 		err = errors.New("give a token: --token, from: rvol token create coordinator")
 	}
 	return c, err
+}
+
+func parseRecover(args []string, env func(string) string, out io.Writer) (coordinator.RecoverConfig, error) {
+	var c coordinator.RecoverConfig
+	f := program.NewFlags(name, "recover", env, out)
+	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
+	f.Text(&c.Confirm, "yes-i-mean", "", "name of this coordinator, to do it without asking")
+	return c, f.Parse(args)
 }
 
 // adminCertOptions are what admin-cert is told.

@@ -40,6 +40,10 @@ var verbs = map[string]programtest.Verb{
 		_, err := parseJoin(args, env, out)
 		return err
 	},
+	"recover": func(args []string, env func(string) string, out io.Writer) error {
+		_, err := parseRecover(args, env, out)
+		return err
+	},
 	"admin-cert": func(args []string, env func(string) string, out io.Writer) error {
 		_, err := parseAdminCert(args, env, out)
 		return err

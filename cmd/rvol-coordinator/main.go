@@ -15,6 +15,7 @@ Usage:
                         --name NAME --api HOST:PORT --raft HOST:PORT    become a member of a cluster that runs
   rvol-coordinator run                                                  be that member; the systemd unit does this
   rvol-coordinator admin-cert --name NAME --role ROLE --out FILE        make a client configuration for somebody
+  rvol-coordinator recover                                              go on as the only member, when the majority is lost for good
   rvol-coordinator version
 
 Every flag has a twin in the environment: --dir is RVOL_COORDINATOR_DIR.
@@ -25,7 +26,7 @@ func main() {
 	program.Program{
 		Name: name, Usage: usage,
 		Verbs: map[string]func(context.Context, []string) error{
-			"run": run, "init": initialize, "join": join, "admin-cert": adminCert,
+			"run": run, "init": initialize, "join": join, "admin-cert": adminCert, "recover": recoverAlone,
 		},
 	}.Main()
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"rvol/cmd/internal/program"
 	"rvol/cmd/internal/version"
@@ -64,5 +66,26 @@ func adminCert(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.out)
+	return nil
+}
+
+func recoverAlone(_ context.Context, args []string) error {
+	c, err := parseRecover(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return program.Misuse{Err: err}
+	}
+	c.Log = program.Log(false)
+	c.Ask = func(text string) (string, error) {
+		fmt.Print(text, "Type the name of this coordinator to go on: ")
+		typed, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		if err != nil && typed == "" {
+			return "", fmt.Errorf("nothing was typed, nothing was done: %w", err)
+		}
+		return strings.TrimSpace(typed), nil
+	}
+	if err := coordinator.Recover(c); err != nil {
+		return err
+	}
+	fmt.Println("this coordinator is the only one now\nnext: systemctl start rvol-coordinator, then: rvol cluster reconcile")
 	return nil
 }

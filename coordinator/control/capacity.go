@@ -19,6 +19,9 @@ const hysteresis = 1
 // Name is the controller's name.
 func (Capacity) Name() string { return "capacity" }
 
+// WhileReconciling says that it only writes down what agents report, or what follows from it.
+func (Capacity) WhileReconciling() {}
+
 // Affected names the node whose LVG changed.
 func (Capacity) Affected(changed model.Key, _ state.View) []string {
 	switch changed.Kind {

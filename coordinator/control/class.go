@@ -15,6 +15,9 @@ type Class struct{}
 // Name is the controller's name.
 func (Class) Name() string { return "class" }
 
+// WhileReconciling says that it only writes down what agents report, or what follows from it.
+func (Class) WhileReconciling() {}
+
 // Affected names the class itself, and those that use a changed pool or own a changed volume.
 func (Class) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {

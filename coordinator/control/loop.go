@@ -67,7 +67,11 @@ func (l *loop) run(ctx context.Context) {
 	defer l.s.Store.Watch(func(_ uint64, keys []model.Key) {
 		v := l.s.Store.View()
 		for _, changed := range keys {
-			for _, key := range l.c.Affected(changed, v) {
+			affected := l.c.Affected(changed, v)
+			if changed.Kind == model.KindCluster {
+				affected = l.c.All(v) // reconciling may be over
+			}
+			for _, key := range affected {
 				l.q.add(key)
 			}
 		}
@@ -116,7 +120,11 @@ func (o Outcome) done(err error) {
 
 // turn lets the controller decide about key once, and returns when to do so again.
 func (l *loop) turn(ctx context.Context, key string) time.Duration {
-	out, err := l.c.Decide(l.world(key), key)
+	w := l.world(key)
+	if l.waits(w.State) {
+		return 0
+	}
+	out, err := l.c.Decide(w, key)
 	if err != nil {
 		again := l.backOff(key, retryFrom, retryTo)
 		l.log.WarnContext(ctx, "decision failed", "key", key, "err", err, "again", again)
@@ -155,6 +163,17 @@ func (l *loop) turn(ctx context.Context, key string) time.Duration {
 		l.log.WarnContext(ctx, "change was not taken", "key", key, "cause", txn.Cause, "err", err, "again", again)
 		return again
 	}
+}
+
+// waits says that the controller has to wait: a state that was restored does not know yet
+// what it has forgotten. Only those that say so decide nevertheless.
+func (l *loop) waits(v state.View) bool {
+	c, ok := state.Get[*model.Cluster](v, model.ClusterName)
+	if !ok || !c.Reconciling {
+		return false
+	}
+	_, may := l.c.(interface{ WhileReconciling() })
+	return !may
 }
 
 func (l *loop) world(key string) World {

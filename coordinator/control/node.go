@@ -20,6 +20,9 @@ type Node struct {
 // Name is the controller's name.
 func (Node) Name() string { return "node" }
 
+// WhileReconciling says that it only writes down what agents report, or what follows from it.
+func (Node) WhileReconciling() {}
+
 // Affected names the node whose records changed.
 func (Node) Affected(changed model.Key, _ state.View) []string {
 	switch changed.Kind {

@@ -16,6 +16,9 @@ type Pool struct{}
 // Name is the controller's name.
 func (Pool) Name() string { return "pool" }
 
+// WhileReconciling says that it only writes down what agents report, or what follows from it.
+func (Pool) WhileReconciling() {}
+
 // Affected names all pools where a node or an LVG changed: sets are small.
 func (Pool) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {

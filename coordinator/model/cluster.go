@@ -17,6 +17,10 @@ type Cluster struct {
 	CA          string `json:"ca"`                    // PEM of the cluster's certificate authority
 	CAKey       []byte `json:"ca_key,omitempty"`      // its private key, sealed
 	Reconciling bool   `json:"reconciling,omitempty"` // after a restore: nothing is removed until the operator accepts
+
+	// Of the newest restore or recovery.
+	Restored string   `json:"restored,omitempty"`  // what the state is, in a sentence
+	SetAside []string `json:"set_aside,omitempty"` // nodes whose report is not waited for, sorted
 }
 
 // Key is the key of the one cluster object.

@@ -39,6 +39,7 @@ type call struct {
 	method string
 	req    any
 	caller door.Caller
+	many   bool // the client sends more than one message
 }
 
 // forwarder hands calls on to the leader. It keeps one connection.
@@ -139,9 +140,12 @@ func (f *forwarder) stream(down grpc.ServerStream, l door.Leadership, c call) er
 	ctx, cancel := context.WithCancelCause(outgoing(down.Context(), c.caller))
 	defer cancel(nil)
 	defer onClosed(ctx, l.Changed, func() { cancel(&model.NotLeaderError{}) })()
-	up, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, c.method)
+	up, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: c.many}, c.method)
 	if err == nil {
-		err = errors.Join(up.SendMsg(in), up.CloseSend())
+		err = up.SendMsg(in)
+	}
+	if err == nil {
+		err = c.rest(down, up)
 	}
 	if err != nil {
 		return f.explain(ctx, l, err)
@@ -160,6 +164,33 @@ func (f *forwarder) stream(down grpc.ServerStream, l door.Leadership, c call) er
 		return nil
 	}
 	return f.explain(ctx, l, err)
+}
+
+// rest hands on what the client sends after its first message, if it may.
+func (c call) rest(down grpc.ServerStream, up grpc.ClientStream) error {
+	if !c.many {
+		return up.CloseSend()
+	}
+	go pump(down, up, c.method)
+	return nil
+}
+
+// pump hands on what else the client sends. It ends at the latest with the handler of the
+// client's stream.
+func pump(down grpc.ServerStream, up grpc.ClientStream, method string) {
+	for {
+		in, _, err := messages(method)
+		if err == nil {
+			err = down.RecvMsg(in)
+		}
+		if errors.Is(err, io.EOF) {
+			_ = up.CloseSend() // the answer tells whether it went well
+			return
+		}
+		if err != nil || up.SendMsg(in) != nil {
+			return // the answer says why
+		}
+	}
 }
 
 // explain says of a call that could not be handed on which leader did not answer.

@@ -70,7 +70,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		return err
 	}
 	if w.away {
-		return s.forward.stream(stream, w.leader, call{method: info.FullMethod, caller: c})
+		return s.forward.stream(stream, w.leader, call{method: info.FullMethod, caller: c, many: info.IsClientStream})
 	}
 	if err := stream.SetHeader(s.label(w)); err != nil {
 		return err

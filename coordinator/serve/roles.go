@@ -99,6 +99,9 @@ var rules = map[string]rule{
 	adminv1.Cluster_TransferLeadership_FullMethodName: {admins, leader},
 	adminv1.Cluster_RemoveMember_FullMethodName:       {admins, leader},
 	adminv1.Cluster_SaveSnapshot_FullMethodName:       {admins, anywhere},
+	adminv1.Cluster_RestoreSnapshot_FullMethodName:    {admins, leader},
+	adminv1.Cluster_Reconcile_FullMethodName:          {admins, leader},
+	adminv1.Cluster_Check_FullMethodName:              {viewers, leader},
 	adminv1.Cluster_JoinMember_FullMethodName:         {strangers, leader},
 	adminv1.Cluster_RenewMember_FullMethodName:        {members, leader},
 

@@ -46,7 +46,7 @@ var floors = []rule{
 	{"rvol/coordinator", []string{"rvol/drbd", "rvol/proto"}, "agent and coordinator meet only in proto"},
 
 	{"rvol/packaging", nil, "files that programs carry with them"},
-	{"rvol/cmd/internal/cli", []string{"rvol/proto", "rvol/coordinator/decide", "rvol/cmd/internal/version"}, "the command line is a client, with the offline planners built in"},
+	{"rvol/cmd/internal/cli", []string{"rvol/proto", "rvol/coordinator/decide", "rvol/coordinator/model", "rvol/coordinator/state", "rvol/cmd/internal/version"}, "the command line is a client, with the offline planners and the reader of snapshots built in"},
 	{"rvol/cmd", []string{"rvol"}, "only cmd sees both sides"},
 }
 

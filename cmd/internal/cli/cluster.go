@@ -10,8 +10,9 @@ import (
 )
 
 func (a *app) clusterCommand() *cobra.Command {
-	return a.group("cluster", "The coordinators", a.clusterStatus(), a.clusterMembers(), a.clusterTransfer(), a.clusterRemove(),
-		a.group("snapshot", "The whole state of the coordinators, as a file", a.snapshotSave()))
+	return a.group("cluster", "The coordinators", a.clusterStatus(), a.clusterMembers(), a.clusterAdd(), a.clusterRemove(), a.clusterTransfer(),
+		a.clusterCheck(), a.clusterReconcile(), a.clusterRecover(),
+		a.group("snapshot", "The whole state of the coordinators, as a file", a.snapshotSave(), a.snapshotInspect(), a.snapshotRestore()))
 }
 
 func (a *app) status(ctx context.Context) (*adminv1.ClusterStatus, error) {

@@ -99,7 +99,7 @@ func (a *app) watchEvents(ctx context.Context, r *adminv1.ListEventsRequest) err
 			if e, err = stream.Recv(); err != nil {
 				break
 			}
-			r.Since = e.GetIndex() + 1
+			r.Since, r.SinceNumber = e.GetIndex(), e.GetNumber()+1 // several events may have one index
 			if err := a.writeEvent(e); err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ func yes(b bool) string {
 	return "no"
 }
 
-func number[N ~int32 | ~int64 | ~uint64](n N) string { return fmt.Sprint(n) }
+func number[N ~int | ~int32 | ~int64 | ~uint64](n N) string { return fmt.Sprint(n) }
 
 func percent(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) + " %" }
 

@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,33 +69,46 @@ func TestWatchDrawsThePageAnewOnATerminal(t *testing.T) {
 func TestEventsAreWatchedWithoutGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSession(t)
-		var since []uint64
+		all := [][2]int{{10, 0}, {10, 1}, {11, 0}, {11, 1}, {12, 0}} // index, number within the entry
+		var since [][2]int
 		s.fake.streams["/rvol.admin.v1.Events/Watch"] = func(stream grpc.ServerStream) error {
 			q := new(adminv1.ListEventsRequest)
 			if err := stream.RecvMsg(q); err != nil {
 				return err
 			}
-			since = append(since, q.GetSince())
-			if q.GetSince() > 11 {
-				return status.Error(codes.OutOfRange, "compacted")
-			}
-			for i := range uint64(2) {
-				if err := stream.SendMsg(&adminv1.Event{Index: q.GetSince() + i, Time: at(0), Actor: "admin/anna", Cause: "test"}); err != nil {
+			from := [2]int{int(q.GetSince()), int(q.GetSinceNumber())}
+			since = append(since, from)
+			sent := 0
+			for _, at := range all {
+				if sent == 3 || slices.Compare(at[:], from[:]) < 0 {
+					continue
+				}
+				sent++
+				if err := stream.SendMsg(&adminv1.Event{Index: uint64(at[0]), Number: int32(at[1]), Actor: "admin/anna", Cause: "test"}); err != nil {
 					return err
 				}
 			}
-			return status.Error(codes.Unavailable, "shutting down")
+			if sent == 0 {
+				return status.Error(codes.OutOfRange, "compacted")
+			}
+			return status.Error(codes.Unavailable, "shutting down") // in the middle of entry 11
 		}
 		if code := s.run(t.Context(), "event", "watch", "--since", "10", "-o", "json"); code != 1 {
 			t.Errorf("exit status %d, want 1", code)
 		}
-		if diff := cmp.Diff([]uint64{10, 12}, since); diff != "" {
+		if diff := cmp.Diff([][2]int{{10, 0}, {11, 1}, {12, 1}}, since); diff != "" {
 			t.Errorf("streams began with (-want +got):\n%s", diff)
 		}
-		want := `{"index":10,"time":"2026-03-01T12:00:00Z","cause":"test","actor":"admin/anna","objects":[]}` + "\n" +
-			`{"index":11,"time":"2026-03-01T12:00:00Z","cause":"test","actor":"admin/anna","objects":[]}` + "\n"
-		if diff := cmp.Diff(want, s.out.String()); diff != "" {
-			t.Errorf("output (-want +got):\n%s", diff)
+		var got [][2]int
+		for line := range strings.Lines(s.out.String()) {
+			var e struct{ Index, Number int }
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, [2]int{e.Index, e.Number})
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		if want := "rvol: events since 12: compacted. Older ones are no longer kept: begin later with --since.\n"; !strings.HasSuffix(s.err.String(), want) {
 			t.Errorf("message %q, want %q", s.err, want)

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ type Raft interface {
 	AddNonvoter(ctx context.Context, name, addr string) error
 	Remove(ctx context.Context, name string) error
 	TransferLeadership(ctx context.Context, to string) error
+	Restore(ctx context.Context, head state.SnapshotHead, size int64, data io.Reader) error
 }
 
 // RaftStatus is how this coordinator sees the others.

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"rvol/coordinator/control"
+	"rvol/coordinator/decide/membership"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
@@ -121,33 +123,42 @@ func (s *cluster) RemoveMember(ctx context.Context, r *adminv1.DeleteRequest) (*
 	if r.GetName() == s.Name {
 		return nil, door.Refuse(model.ErrBusy, key, "it leads", "let another lead first: `rvol cluster transfer-leadership`")
 	}
-	raft, err := s.Raft.Status()
-	if err != nil {
+	if err := s.leaveRaft(ctx, key); err != nil {
 		return nil, err
-	}
-	for _, m := range raft.Members {
-		if m.Name == r.GetName() {
-			if err := s.Raft.Remove(ctx, m.Name); err != nil {
-				return nil, err
-			}
-		}
 	}
 	rev, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		m, err := find[*model.Member](v, r.GetName())
 		if err != nil {
 			return nil, err
 		}
-		for i := range state.All[*model.Identity](v) {
-			if i.Kind == "server" && i.Subject == m.Name {
-				b.Delete(i)
-			}
-		}
-		return b.Because("remove coordinator " + m.Name).Delete(m), nil
+		return control.WithoutMember(v, m, b), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &adminv1.Done{Revision: rev}, nil
+}
+
+// leaveRaft takes a member's vote, unless too few would be left to agree on anything.
+func (s *cluster) leaveRaft(ctx context.Context, key model.Key) error {
+	raft, err := s.Raft.Status()
+	if err != nil {
+		return err
+	}
+	var all []membership.Member
+	there := false
+	for _, m := range raft.Members {
+		alive := m.Name == s.Name || time.Since(m.LastContact) <= silence
+		all = append(all, membership.Member{Name: m.Name, Voter: m.Voter, Alive: alive})
+		there = there || m.Name == key.Name
+	}
+	if !there {
+		return nil
+	}
+	if why := membership.Refuse(all, key.Name); why != "" {
+		return door.Refuse(model.ErrBusy, key, why, "bring the silent ones back or remove them first")
+	}
+	return s.Raft.Remove(ctx, key.Name)
 }
 
 // chunk is how much of a snapshot goes into one message, in bytes.

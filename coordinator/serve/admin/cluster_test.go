@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +43,11 @@ func (f *fakeRaft) Remove(_ context.Context, name string) error {
 
 func (f *fakeRaft) TransferLeadership(_ context.Context, to string) error {
 	f.asked = append(f.asked, "transfer "+to)
+	return f.refuses
+}
+
+func (f *fakeRaft) Restore(context.Context, state.SnapshotHead, int64, io.Reader) error {
+	f.asked = append(f.asked, "restore")
 	return f.refuses
 }
 

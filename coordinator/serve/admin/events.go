@@ -36,7 +36,7 @@ func (s *events) List(_ context.Context, r *adminv1.ListEventsRequest) (*adminv1
 		}
 		v := s.Store.View()
 		for _, h := range headers {
-			if concerns(v, h, r) {
+			if concerns(v, h, r) && !before(h, r) {
 				out.Events = append(out.Events, eventOf(h))
 			}
 		}
@@ -60,7 +60,7 @@ func (s *events) Watch(r *adminv1.ListEventsRequest, stream grpc.ServerStreaming
 		}
 		v := s.Store.View()
 		for _, h := range headers {
-			if concerns(v, h, r) {
+			if concerns(v, h, r) && !before(h, r) {
 				if err := stream.Send(eventOf(h)); err != nil {
 					return err
 				}
@@ -77,13 +77,19 @@ func (s *events) Watch(r *adminv1.ListEventsRequest, stream grpc.ServerStreaming
 }
 
 func eventOf(h state.Header) *adminv1.Event {
-	e := &adminv1.Event{Index: h.Index, Time: timestamp(h.Time), Cause: h.Cause, Actor: h.Actor}
+	e := &adminv1.Event{Index: h.Index, Number: int32(h.Number), Time: timestamp(h.Time), Cause: h.Cause, Actor: h.Actor}
 	for _, keys := range [][]model.Key{h.Put, h.Delete} {
 		for _, k := range keys {
 			e.Objects = append(e.Objects, k.String())
 		}
 	}
 	return e
+}
+
+// before says that the client has it already: several transactions share an index, and a
+// stream may end between them.
+func before(h state.Header, r *adminv1.ListEventsRequest) bool {
+	return h.Index == r.GetSince() && h.Number < int(r.GetSinceNumber())
 }
 
 // concerns says whether something happened, and to what is asked about.
@@ -112,7 +118,7 @@ func whereabouts(v state.View, k model.Key) (node, volume string) {
 	switch k.Kind {
 	case model.KindNode, model.KindNodeStatus, model.KindLVG, model.KindCapacity:
 		return first, ""
-	case model.KindVolume, model.KindVolumeStatus:
+	case model.KindVolume, model.KindVolumeStatus, model.KindDecision:
 		return "", first
 	case model.KindAttachment:
 		return second, first

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"rvol/coordinator/decide/desired"
+	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
@@ -179,7 +180,7 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 	var newest bool
 	switch m := m.GetMessage().(type) {
 	case *agentv1.FromAgent_Report:
-		newest = n.Inventory.Update(n.node, n.number, time.Now(), takeReport(m.Report))
+		newest = n.Inventory.Update(n.node, n.number, time.Now(), n.take(m.Report))
 	case *agentv1.FromAgent_Heartbeat:
 		if newest = n.Inventory.Heard(n.node, n.number, time.Now()); newest {
 			return n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Heartbeat{Heartbeat: &agentv1.Heartbeat{}}})
@@ -201,7 +202,20 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 
 // accept notes the order that the agent brought with it.
 func (n *session) accept(h *agentv1.Hello) {
-	n.Inventory.Update(n.node, n.number, time.Now(), takeReport(&agentv1.Report{Accepted: h.GetAccepted()}))
+	n.Inventory.Update(n.node, n.number, time.Now(), n.take(&agentv1.Report{Accepted: h.GetAccepted()}))
+}
+
+// take returns what a report changes. An order of an older incarnation counts for nothing:
+// its index means something else.
+func (n *session) take(r *agentv1.Report) func(*inventory.Node) {
+	c, _ := state.Get[*model.Cluster](n.Store.View(), model.ClusterName)
+	change := takeReport(r)
+	return func(seen *inventory.Node) {
+		change(seen)
+		if c != nil && seen.Accepted.Incarnation != c.Incarnation {
+			seen.Accepted.Index = 0
+		}
+	}
 }
 
 // result commits what became of an operation; only then may the agent forget it.

@@ -23,6 +23,535 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type RestoreSnapshotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Confirm       string                 `protobuf:"bytes,1,opt,name=confirm,proto3" json:"confirm,omitempty"` // in the first message: the name of the cluster typed once more
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreSnapshotRequest) Reset() {
+	*x = RestoreSnapshotRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreSnapshotRequest) ProtoMessage() {}
+
+func (x *RestoreSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*RestoreSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *RestoreSnapshotRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+func (x *RestoreSnapshotRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ReconcileRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Accept        bool                   `protobuf:"varint,1,opt,name=accept,proto3" json:"accept,omitempty"`
+	Digest        string                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`                     // of the differences that were seen; others are not accepted
+	SetAside      []string               `protobuf:"bytes,3,rep,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"` // nodes whose report is not waited for
+	Stale         bool                   `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileRequest) Reset() {
+	*x = ReconcileRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileRequest) ProtoMessage() {}
+
+func (x *ReconcileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileRequest.ProtoReflect.Descriptor instead.
+func (*ReconcileRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ReconcileRequest) GetAccept() bool {
+	if x != nil {
+		return x.Accept
+	}
+	return false
+}
+
+func (x *ReconcileRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ReconcileRequest) GetSetAside() []string {
+	if x != nil {
+		return x.SetAside
+	}
+	return nil
+}
+
+func (x *ReconcileRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type Reconciliation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reconciling   bool                   `protobuf:"varint,1,opt,name=reconciling,proto3" json:"reconciling,omitempty"`
+	Restored      string                 `protobuf:"bytes,2,opt,name=restored,proto3" json:"restored,omitempty"` // what the state is, in a sentence; empty: it never was restored
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Nodes         []*ReconcileNode       `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Differences   []*StateDifference     `protobuf:"bytes,5,rep,name=differences,proto3" json:"differences,omitempty"`
+	Digest        string                 `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
+	Revision      uint64                 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"` // log index at which it was accepted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reconciliation) Reset() {
+	*x = Reconciliation{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reconciliation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reconciliation) ProtoMessage() {}
+
+func (x *Reconciliation) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reconciliation.ProtoReflect.Descriptor instead.
+func (*Reconciliation) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Reconciliation) GetReconciling() bool {
+	if x != nil {
+		return x.Reconciling
+	}
+	return false
+}
+
+func (x *Reconciliation) GetRestored() string {
+	if x != nil {
+		return x.Restored
+	}
+	return ""
+}
+
+func (x *Reconciliation) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Reconciliation) GetNodes() []*ReconcileNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Reconciliation) GetDifferences() []*StateDifference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *Reconciliation) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *Reconciliation) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+type ReconcileNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`     // reported, waiting, set-aside
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"` // what is waited for
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReconcileNode) Reset() {
+	*x = ReconcileNode{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReconcileNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReconcileNode) ProtoMessage() {}
+
+func (x *ReconcileNode) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReconcileNode.ProtoReflect.Descriptor instead.
+func (*ReconcileNode) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReconcileNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReconcileNode) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ReconcileNode) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// StateDifference is between the state and what a node holds.
+type StateDifference struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Volume        string                 `protobuf:"bytes,3,opt,name=volume,proto3" json:"volume,omitempty"` // empty: it has none
+	Object        string                 `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"` // replica, LV or resource
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	Then          string                 `protobuf:"bytes,6,opt,name=then,proto3" json:"then,omitempty"` // what becomes of it when it is accepted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateDifference) Reset() {
+	*x = StateDifference{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateDifference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateDifference) ProtoMessage() {}
+
+func (x *StateDifference) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateDifference.ProtoReflect.Descriptor instead.
+func (*StateDifference) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StateDifference) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *StateDifference) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *StateDifference) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *StateDifference) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *StateDifference) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *StateDifference) GetThen() string {
+	if x != nil {
+		return x.Then
+	}
+	return ""
+}
+
+type ClusterCheckRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterCheckRequest) Reset() {
+	*x = ClusterCheckRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterCheckRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterCheckRequest) ProtoMessage() {}
+
+func (x *ClusterCheckRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterCheckRequest.ProtoReflect.Descriptor instead.
+func (*ClusterCheckRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ClusterCheckRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ClusterCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Invariants    []*Invariant           `protobuf:"bytes,1,rep,name=invariants,proto3" json:"invariants,omitempty"`
+	Differences   []*StateDifference     `protobuf:"bytes,2,rep,name=differences,proto3" json:"differences,omitempty"`
+	Unknown       []string               `protobuf:"bytes,3,rep,name=unknown,proto3" json:"unknown,omitempty"` // nodes that have not reported, of which nothing can be said
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterCheck) Reset() {
+	*x = ClusterCheck{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterCheck) ProtoMessage() {}
+
+func (x *ClusterCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterCheck.ProtoReflect.Descriptor instead.
+func (*ClusterCheck) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ClusterCheck) GetInvariants() []*Invariant {
+	if x != nil {
+		return x.Invariants
+	}
+	return nil
+}
+
+func (x *ClusterCheck) GetDifferences() []*StateDifference {
+	if x != nil {
+		return x.Differences
+	}
+	return nil
+}
+
+func (x *ClusterCheck) GetUnknown() []string {
+	if x != nil {
+		return x.Unknown
+	}
+	return nil
+}
+
+type Invariant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // I1
+	Says          string                 `protobuf:"bytes,2,opt,name=says,proto3" json:"says,omitempty"`
+	Status        string                 `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"` // True, False, Unknown
+	Findings      []string               `protobuf:"bytes,4,rep,name=findings,proto3" json:"findings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Invariant) Reset() {
+	*x = Invariant{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Invariant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Invariant) ProtoMessage() {}
+
+func (x *Invariant) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Invariant.ProtoReflect.Descriptor instead.
+func (*Invariant) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Invariant) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Invariant) GetSays() string {
+	if x != nil {
+		return x.Says
+	}
+	return ""
+}
+
+func (x *Invariant) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Invariant) GetFindings() []string {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
 type ClusterStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -32,7 +561,7 @@ type ClusterStatusRequest struct {
 
 func (x *ClusterStatusRequest) Reset() {
 	*x = ClusterStatusRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[0]
+	mi := &file_admin_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -44,7 +573,7 @@ func (x *ClusterStatusRequest) String() string {
 func (*ClusterStatusRequest) ProtoMessage() {}
 
 func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[0]
+	mi := &file_admin_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -57,7 +586,7 @@ func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusRequest.ProtoReflect.Descriptor instead.
 func (*ClusterStatusRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ClusterStatusRequest) GetStale() bool {
@@ -87,7 +616,7 @@ type ClusterStatus struct {
 
 func (x *ClusterStatus) Reset() {
 	*x = ClusterStatus{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[1]
+	mi := &file_admin_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -99,7 +628,7 @@ func (x *ClusterStatus) String() string {
 func (*ClusterStatus) ProtoMessage() {}
 
 func (x *ClusterStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[1]
+	mi := &file_admin_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -112,7 +641,7 @@ func (x *ClusterStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatus.ProtoReflect.Descriptor instead.
 func (*ClusterStatus) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ClusterStatus) GetId() string {
@@ -214,7 +743,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[2]
+	mi := &file_admin_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -226,7 +755,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[2]
+	mi := &file_admin_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -239,7 +768,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Member) GetName() string {
@@ -300,7 +829,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[3]
+	mi := &file_admin_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -312,7 +841,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[3]
+	mi := &file_admin_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -325,7 +854,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -351,7 +880,7 @@ type JoinMemberRequest struct {
 
 func (x *JoinMemberRequest) Reset() {
 	*x = JoinMemberRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[4]
+	mi := &file_admin_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +892,7 @@ func (x *JoinMemberRequest) String() string {
 func (*JoinMemberRequest) ProtoMessage() {}
 
 func (x *JoinMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[4]
+	mi := &file_admin_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +905,7 @@ func (x *JoinMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinMemberRequest.ProtoReflect.Descriptor instead.
 func (*JoinMemberRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *JoinMemberRequest) GetToken() string {
@@ -449,7 +978,7 @@ type JoinMemberResponse struct {
 
 func (x *JoinMemberResponse) Reset() {
 	*x = JoinMemberResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[5]
+	mi := &file_admin_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +990,7 @@ func (x *JoinMemberResponse) String() string {
 func (*JoinMemberResponse) ProtoMessage() {}
 
 func (x *JoinMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[5]
+	mi := &file_admin_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +1003,7 @@ func (x *JoinMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinMemberResponse.ProtoReflect.Descriptor instead.
 func (*JoinMemberResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JoinMemberResponse) GetCertificate() []byte {
@@ -531,7 +1060,7 @@ type RenewMemberRequest struct {
 
 func (x *RenewMemberRequest) Reset() {
 	*x = RenewMemberRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[6]
+	mi := &file_admin_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +1072,7 @@ func (x *RenewMemberRequest) String() string {
 func (*RenewMemberRequest) ProtoMessage() {}
 
 func (x *RenewMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[6]
+	mi := &file_admin_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +1085,7 @@ func (x *RenewMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewMemberRequest.ProtoReflect.Descriptor instead.
 func (*RenewMemberRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RenewMemberRequest) GetCsr() []byte {
@@ -595,7 +1124,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[7]
+	mi := &file_admin_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +1136,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[7]
+	mi := &file_admin_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +1149,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 type SnapshotChunk struct {
@@ -632,7 +1161,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	mi := &file_admin_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +1173,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	mi := &file_admin_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +1186,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -680,7 +1209,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	mi := &file_admin_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +1221,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	mi := &file_admin_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +1234,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Token) GetMeta() *Meta {
@@ -752,7 +1281,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	mi := &file_admin_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +1293,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	mi := &file_admin_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +1306,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -798,7 +1327,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	mi := &file_admin_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +1339,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	mi := &file_admin_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +1352,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateTokenRequest) GetKind() string {
@@ -857,7 +1386,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	mi := &file_admin_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1398,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	mi := &file_admin_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1411,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -904,14 +1433,15 @@ type ListEventsRequest struct {
 	Since         uint64                 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"` // first index wanted
 	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Volume        string                 `protobuf:"bytes,3,opt,name=volume,proto3" json:"volume,omitempty"`
-	Limit         int32                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"` // newest so many; 0: all there are
+	Limit         int32                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`                                // newest so many; 0: all there are
+	SinceNumber   int32                  `protobuf:"varint,5,opt,name=since_number,json=sinceNumber,proto3" json:"since_number,omitempty"` // first wanted of the entry at that index
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	mi := &file_admin_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +1453,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	mi := &file_admin_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1466,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListEventsRequest) GetSince() uint64 {
@@ -967,6 +1497,13 @@ func (x *ListEventsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *ListEventsRequest) GetSinceNumber() int32 {
+	if x != nil {
+		return x.SinceNumber
+	}
+	return 0
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -974,13 +1511,14 @@ type Event struct {
 	Cause         string                 `protobuf:"bytes,3,opt,name=cause,proto3" json:"cause,omitempty"`
 	Actor         string                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	Objects       []string               `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"` // keys changed: "volume/db-1"
+	Number        int32                  `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`  // within the entry at that index: to go on, ask from this index and the next number
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	mi := &file_admin_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1530,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	mi := &file_admin_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1543,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Event) GetIndex() uint64 {
@@ -1043,6 +1581,13 @@ func (x *Event) GetObjects() []string {
 	return nil
 }
 
+func (x *Event) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type ListEventsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Events        []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
@@ -1052,7 +1597,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	mi := &file_admin_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1609,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	mi := &file_admin_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1622,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -1096,7 +1641,7 @@ type ChangesRequest struct {
 
 func (x *ChangesRequest) Reset() {
 	*x = ChangesRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[16]
+	mi := &file_admin_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1653,7 @@ func (x *ChangesRequest) String() string {
 func (*ChangesRequest) ProtoMessage() {}
 
 func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[16]
+	mi := &file_admin_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1666,7 @@ func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
 func (*ChangesRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangesRequest) GetKinds() []string {
@@ -1142,7 +1687,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[17]
+	mi := &file_admin_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1699,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[17]
+	mi := &file_admin_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1712,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Change) GetIndex() uint64 {
@@ -1195,7 +1740,47 @@ var File_admin_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16admin/v1/cluster.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\",\n" +
+	"\x16admin/v1/cluster.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"F\n" +
+	"\x16RestoreSnapshotRequest\x12\x18\n" +
+	"\aconfirm\x18\x01 \x01(\tR\aconfirm\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"u\n" +
+	"\x10ReconcileRequest\x12\x16\n" +
+	"\x06accept\x18\x01 \x01(\bR\x06accept\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1b\n" +
+	"\tset_aside\x18\x03 \x03(\tR\bsetAside\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\"\x9a\x02\n" +
+	"\x0eReconciliation\x12 \n" +
+	"\vreconciling\x18\x01 \x01(\bR\vreconciling\x12\x1a\n" +
+	"\brestored\x18\x02 \x01(\tR\brestored\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x122\n" +
+	"\x05nodes\x18\x04 \x03(\v2\x1c.rvol.admin.v1.ReconcileNodeR\x05nodes\x12@\n" +
+	"\vdifferences\x18\x05 \x03(\v2\x1e.rvol.admin.v1.StateDifferenceR\vdifferences\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\tR\x06digest\x12\x1a\n" +
+	"\brevision\x18\a \x01(\x04R\brevision\"S\n" +
+	"\rReconcileNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x97\x01\n" +
+	"\x0fStateDifference\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
+	"\x06volume\x18\x03 \x01(\tR\x06volume\x12\x16\n" +
+	"\x06object\x18\x04 \x01(\tR\x06object\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x12\n" +
+	"\x04then\x18\x06 \x01(\tR\x04then\"+\n" +
+	"\x13ClusterCheckRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xa4\x01\n" +
+	"\fClusterCheck\x128\n" +
+	"\n" +
+	"invariants\x18\x01 \x03(\v2\x18.rvol.admin.v1.InvariantR\n" +
+	"invariants\x12@\n" +
+	"\vdifferences\x18\x02 \x03(\v2\x1e.rvol.admin.v1.StateDifferenceR\vdifferences\x12\x18\n" +
+	"\aunknown\x18\x03 \x03(\tR\aunknown\"c\n" +
+	"\tInvariant\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04says\x18\x02 \x01(\tR\x04says\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\x12\x1a\n" +
+	"\bfindings\x18\x04 \x03(\tR\bfindings\",\n" +
 	"\x14ClusterStatusRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xa2\x03\n" +
 	"\rClusterStatus\x12\x0e\n" +
@@ -1267,18 +1852,20 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"N\n" +
 	"\fCreatedToken\x12*\n" +
 	"\x05token\x18\x01 \x01(\v2\x14.rvol.admin.v1.TokenR\x05token\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"k\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x8e\x01\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x04R\x05since\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06volume\x18\x03 \x01(\tR\x06volume\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"\x93\x01\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12!\n" +
+	"\fsince_number\x18\x05 \x01(\x05R\vsinceNumber\"\xab\x01\n" +
 	"\x05Event\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x14\n" +
 	"\x05actor\x18\x04 \x01(\tR\x05actor\x12\x18\n" +
-	"\aobjects\x18\x05 \x03(\tR\aobjects\"B\n" +
+	"\aobjects\x18\x05 \x03(\tR\aobjects\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\"B\n" +
 	"\x12ListEventsResponse\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.rvol.admin.v1.EventR\x06events\"&\n" +
 	"\x0eChangesRequest\x12\x14\n" +
@@ -1286,7 +1873,7 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\x06Change\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name2\xea\x03\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name2\xd2\x05\n" +
 	"\aCluster\x12K\n" +
 	"\x06Status\x12#.rvol.admin.v1.ClusterStatusRequest\x1a\x1c.rvol.admin.v1.ClusterStatus\x12S\n" +
 	"\x12TransferLeadership\x12(.rvol.admin.v1.TransferLeadershipRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
@@ -1294,7 +1881,10 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\n" +
 	"JoinMember\x12 .rvol.admin.v1.JoinMemberRequest\x1a!.rvol.admin.v1.JoinMemberResponse\x12S\n" +
 	"\vRenewMember\x12!.rvol.admin.v1.RenewMemberRequest\x1a!.rvol.admin.v1.JoinMemberResponse\x12R\n" +
-	"\fSaveSnapshot\x12\".rvol.admin.v1.SaveSnapshotRequest\x1a\x1c.rvol.admin.v1.SnapshotChunk0\x012\xd6\x01\n" +
+	"\fSaveSnapshot\x12\".rvol.admin.v1.SaveSnapshotRequest\x1a\x1c.rvol.admin.v1.SnapshotChunk0\x01\x12O\n" +
+	"\x0fRestoreSnapshot\x12%.rvol.admin.v1.RestoreSnapshotRequest\x1a\x13.rvol.admin.v1.Done(\x01\x12K\n" +
+	"\tReconcile\x12\x1f.rvol.admin.v1.ReconcileRequest\x1a\x1d.rvol.admin.v1.Reconciliation\x12H\n" +
+	"\x05Check\x12\".rvol.admin.v1.ClusterCheckRequest\x1a\x1b.rvol.admin.v1.ClusterCheck2\xd6\x01\n" +
 	"\x06Tokens\x12E\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a!.rvol.admin.v1.ListTokensResponse\x12H\n" +
 	"\x06Create\x12!.rvol.admin.v1.CreateTokenRequest\x1a\x1b.rvol.admin.v1.CreatedToken\x12;\n" +
@@ -1316,75 +1906,93 @@ func file_admin_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_admin_v1_cluster_proto_rawDescData
 }
 
-var file_admin_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_admin_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_admin_v1_cluster_proto_goTypes = []any{
-	(*ClusterStatusRequest)(nil),      // 0: rvol.admin.v1.ClusterStatusRequest
-	(*ClusterStatus)(nil),             // 1: rvol.admin.v1.ClusterStatus
-	(*Member)(nil),                    // 2: rvol.admin.v1.Member
-	(*TransferLeadershipRequest)(nil), // 3: rvol.admin.v1.TransferLeadershipRequest
-	(*JoinMemberRequest)(nil),         // 4: rvol.admin.v1.JoinMemberRequest
-	(*JoinMemberResponse)(nil),        // 5: rvol.admin.v1.JoinMemberResponse
-	(*RenewMemberRequest)(nil),        // 6: rvol.admin.v1.RenewMemberRequest
-	(*SaveSnapshotRequest)(nil),       // 7: rvol.admin.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),             // 8: rvol.admin.v1.SnapshotChunk
-	(*Token)(nil),                     // 9: rvol.admin.v1.Token
-	(*ListTokensResponse)(nil),        // 10: rvol.admin.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),        // 11: rvol.admin.v1.CreateTokenRequest
-	(*CreatedToken)(nil),              // 12: rvol.admin.v1.CreatedToken
-	(*ListEventsRequest)(nil),         // 13: rvol.admin.v1.ListEventsRequest
-	(*Event)(nil),                     // 14: rvol.admin.v1.Event
-	(*ListEventsResponse)(nil),        // 15: rvol.admin.v1.ListEventsResponse
-	(*ChangesRequest)(nil),            // 16: rvol.admin.v1.ChangesRequest
-	(*Change)(nil),                    // 17: rvol.admin.v1.Change
-	(*durationpb.Duration)(nil),       // 18: google.protobuf.Duration
-	(*Condition)(nil),                 // 19: rvol.admin.v1.Condition
-	(*Meta)(nil),                      // 20: rvol.admin.v1.Meta
-	(*timestamppb.Timestamp)(nil),     // 21: google.protobuf.Timestamp
-	(*DeleteRequest)(nil),             // 22: rvol.admin.v1.DeleteRequest
-	(*ListRequest)(nil),               // 23: rvol.admin.v1.ListRequest
-	(*Done)(nil),                      // 24: rvol.admin.v1.Done
+	(*RestoreSnapshotRequest)(nil),    // 0: rvol.admin.v1.RestoreSnapshotRequest
+	(*ReconcileRequest)(nil),          // 1: rvol.admin.v1.ReconcileRequest
+	(*Reconciliation)(nil),            // 2: rvol.admin.v1.Reconciliation
+	(*ReconcileNode)(nil),             // 3: rvol.admin.v1.ReconcileNode
+	(*StateDifference)(nil),           // 4: rvol.admin.v1.StateDifference
+	(*ClusterCheckRequest)(nil),       // 5: rvol.admin.v1.ClusterCheckRequest
+	(*ClusterCheck)(nil),              // 6: rvol.admin.v1.ClusterCheck
+	(*Invariant)(nil),                 // 7: rvol.admin.v1.Invariant
+	(*ClusterStatusRequest)(nil),      // 8: rvol.admin.v1.ClusterStatusRequest
+	(*ClusterStatus)(nil),             // 9: rvol.admin.v1.ClusterStatus
+	(*Member)(nil),                    // 10: rvol.admin.v1.Member
+	(*TransferLeadershipRequest)(nil), // 11: rvol.admin.v1.TransferLeadershipRequest
+	(*JoinMemberRequest)(nil),         // 12: rvol.admin.v1.JoinMemberRequest
+	(*JoinMemberResponse)(nil),        // 13: rvol.admin.v1.JoinMemberResponse
+	(*RenewMemberRequest)(nil),        // 14: rvol.admin.v1.RenewMemberRequest
+	(*SaveSnapshotRequest)(nil),       // 15: rvol.admin.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),             // 16: rvol.admin.v1.SnapshotChunk
+	(*Token)(nil),                     // 17: rvol.admin.v1.Token
+	(*ListTokensResponse)(nil),        // 18: rvol.admin.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),        // 19: rvol.admin.v1.CreateTokenRequest
+	(*CreatedToken)(nil),              // 20: rvol.admin.v1.CreatedToken
+	(*ListEventsRequest)(nil),         // 21: rvol.admin.v1.ListEventsRequest
+	(*Event)(nil),                     // 22: rvol.admin.v1.Event
+	(*ListEventsResponse)(nil),        // 23: rvol.admin.v1.ListEventsResponse
+	(*ChangesRequest)(nil),            // 24: rvol.admin.v1.ChangesRequest
+	(*Change)(nil),                    // 25: rvol.admin.v1.Change
+	(*durationpb.Duration)(nil),       // 26: google.protobuf.Duration
+	(*Condition)(nil),                 // 27: rvol.admin.v1.Condition
+	(*Meta)(nil),                      // 28: rvol.admin.v1.Meta
+	(*timestamppb.Timestamp)(nil),     // 29: google.protobuf.Timestamp
+	(*DeleteRequest)(nil),             // 30: rvol.admin.v1.DeleteRequest
+	(*ListRequest)(nil),               // 31: rvol.admin.v1.ListRequest
+	(*Done)(nil),                      // 32: rvol.admin.v1.Done
 }
 var file_admin_v1_cluster_proto_depIdxs = []int32{
-	2,  // 0: rvol.admin.v1.ClusterStatus.members:type_name -> rvol.admin.v1.Member
-	18, // 1: rvol.admin.v1.ClusterStatus.leader_contact:type_name -> google.protobuf.Duration
-	19, // 2: rvol.admin.v1.Member.conditions:type_name -> rvol.admin.v1.Condition
-	2,  // 3: rvol.admin.v1.JoinMemberResponse.members:type_name -> rvol.admin.v1.Member
-	20, // 4: rvol.admin.v1.Token.meta:type_name -> rvol.admin.v1.Meta
-	21, // 5: rvol.admin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	9,  // 6: rvol.admin.v1.ListTokensResponse.tokens:type_name -> rvol.admin.v1.Token
-	18, // 7: rvol.admin.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
-	9,  // 8: rvol.admin.v1.CreatedToken.token:type_name -> rvol.admin.v1.Token
-	21, // 9: rvol.admin.v1.Event.time:type_name -> google.protobuf.Timestamp
-	14, // 10: rvol.admin.v1.ListEventsResponse.events:type_name -> rvol.admin.v1.Event
-	0,  // 11: rvol.admin.v1.Cluster.Status:input_type -> rvol.admin.v1.ClusterStatusRequest
-	3,  // 12: rvol.admin.v1.Cluster.TransferLeadership:input_type -> rvol.admin.v1.TransferLeadershipRequest
-	22, // 13: rvol.admin.v1.Cluster.RemoveMember:input_type -> rvol.admin.v1.DeleteRequest
-	4,  // 14: rvol.admin.v1.Cluster.JoinMember:input_type -> rvol.admin.v1.JoinMemberRequest
-	6,  // 15: rvol.admin.v1.Cluster.RenewMember:input_type -> rvol.admin.v1.RenewMemberRequest
-	7,  // 16: rvol.admin.v1.Cluster.SaveSnapshot:input_type -> rvol.admin.v1.SaveSnapshotRequest
-	23, // 17: rvol.admin.v1.Tokens.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 18: rvol.admin.v1.Tokens.Create:input_type -> rvol.admin.v1.CreateTokenRequest
-	22, // 19: rvol.admin.v1.Tokens.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	13, // 20: rvol.admin.v1.Events.List:input_type -> rvol.admin.v1.ListEventsRequest
-	13, // 21: rvol.admin.v1.Events.Watch:input_type -> rvol.admin.v1.ListEventsRequest
-	16, // 22: rvol.admin.v1.Events.Changes:input_type -> rvol.admin.v1.ChangesRequest
-	1,  // 23: rvol.admin.v1.Cluster.Status:output_type -> rvol.admin.v1.ClusterStatus
-	24, // 24: rvol.admin.v1.Cluster.TransferLeadership:output_type -> rvol.admin.v1.Done
-	24, // 25: rvol.admin.v1.Cluster.RemoveMember:output_type -> rvol.admin.v1.Done
-	5,  // 26: rvol.admin.v1.Cluster.JoinMember:output_type -> rvol.admin.v1.JoinMemberResponse
-	5,  // 27: rvol.admin.v1.Cluster.RenewMember:output_type -> rvol.admin.v1.JoinMemberResponse
-	8,  // 28: rvol.admin.v1.Cluster.SaveSnapshot:output_type -> rvol.admin.v1.SnapshotChunk
-	10, // 29: rvol.admin.v1.Tokens.List:output_type -> rvol.admin.v1.ListTokensResponse
-	12, // 30: rvol.admin.v1.Tokens.Create:output_type -> rvol.admin.v1.CreatedToken
-	24, // 31: rvol.admin.v1.Tokens.Delete:output_type -> rvol.admin.v1.Done
-	15, // 32: rvol.admin.v1.Events.List:output_type -> rvol.admin.v1.ListEventsResponse
-	14, // 33: rvol.admin.v1.Events.Watch:output_type -> rvol.admin.v1.Event
-	17, // 34: rvol.admin.v1.Events.Changes:output_type -> rvol.admin.v1.Change
-	23, // [23:35] is the sub-list for method output_type
-	11, // [11:23] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	3,  // 0: rvol.admin.v1.Reconciliation.nodes:type_name -> rvol.admin.v1.ReconcileNode
+	4,  // 1: rvol.admin.v1.Reconciliation.differences:type_name -> rvol.admin.v1.StateDifference
+	7,  // 2: rvol.admin.v1.ClusterCheck.invariants:type_name -> rvol.admin.v1.Invariant
+	4,  // 3: rvol.admin.v1.ClusterCheck.differences:type_name -> rvol.admin.v1.StateDifference
+	10, // 4: rvol.admin.v1.ClusterStatus.members:type_name -> rvol.admin.v1.Member
+	26, // 5: rvol.admin.v1.ClusterStatus.leader_contact:type_name -> google.protobuf.Duration
+	27, // 6: rvol.admin.v1.Member.conditions:type_name -> rvol.admin.v1.Condition
+	10, // 7: rvol.admin.v1.JoinMemberResponse.members:type_name -> rvol.admin.v1.Member
+	28, // 8: rvol.admin.v1.Token.meta:type_name -> rvol.admin.v1.Meta
+	29, // 9: rvol.admin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	17, // 10: rvol.admin.v1.ListTokensResponse.tokens:type_name -> rvol.admin.v1.Token
+	26, // 11: rvol.admin.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	17, // 12: rvol.admin.v1.CreatedToken.token:type_name -> rvol.admin.v1.Token
+	29, // 13: rvol.admin.v1.Event.time:type_name -> google.protobuf.Timestamp
+	22, // 14: rvol.admin.v1.ListEventsResponse.events:type_name -> rvol.admin.v1.Event
+	8,  // 15: rvol.admin.v1.Cluster.Status:input_type -> rvol.admin.v1.ClusterStatusRequest
+	11, // 16: rvol.admin.v1.Cluster.TransferLeadership:input_type -> rvol.admin.v1.TransferLeadershipRequest
+	30, // 17: rvol.admin.v1.Cluster.RemoveMember:input_type -> rvol.admin.v1.DeleteRequest
+	12, // 18: rvol.admin.v1.Cluster.JoinMember:input_type -> rvol.admin.v1.JoinMemberRequest
+	14, // 19: rvol.admin.v1.Cluster.RenewMember:input_type -> rvol.admin.v1.RenewMemberRequest
+	15, // 20: rvol.admin.v1.Cluster.SaveSnapshot:input_type -> rvol.admin.v1.SaveSnapshotRequest
+	0,  // 21: rvol.admin.v1.Cluster.RestoreSnapshot:input_type -> rvol.admin.v1.RestoreSnapshotRequest
+	1,  // 22: rvol.admin.v1.Cluster.Reconcile:input_type -> rvol.admin.v1.ReconcileRequest
+	5,  // 23: rvol.admin.v1.Cluster.Check:input_type -> rvol.admin.v1.ClusterCheckRequest
+	31, // 24: rvol.admin.v1.Tokens.List:input_type -> rvol.admin.v1.ListRequest
+	19, // 25: rvol.admin.v1.Tokens.Create:input_type -> rvol.admin.v1.CreateTokenRequest
+	30, // 26: rvol.admin.v1.Tokens.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	21, // 27: rvol.admin.v1.Events.List:input_type -> rvol.admin.v1.ListEventsRequest
+	21, // 28: rvol.admin.v1.Events.Watch:input_type -> rvol.admin.v1.ListEventsRequest
+	24, // 29: rvol.admin.v1.Events.Changes:input_type -> rvol.admin.v1.ChangesRequest
+	9,  // 30: rvol.admin.v1.Cluster.Status:output_type -> rvol.admin.v1.ClusterStatus
+	32, // 31: rvol.admin.v1.Cluster.TransferLeadership:output_type -> rvol.admin.v1.Done
+	32, // 32: rvol.admin.v1.Cluster.RemoveMember:output_type -> rvol.admin.v1.Done
+	13, // 33: rvol.admin.v1.Cluster.JoinMember:output_type -> rvol.admin.v1.JoinMemberResponse
+	13, // 34: rvol.admin.v1.Cluster.RenewMember:output_type -> rvol.admin.v1.JoinMemberResponse
+	16, // 35: rvol.admin.v1.Cluster.SaveSnapshot:output_type -> rvol.admin.v1.SnapshotChunk
+	32, // 36: rvol.admin.v1.Cluster.RestoreSnapshot:output_type -> rvol.admin.v1.Done
+	2,  // 37: rvol.admin.v1.Cluster.Reconcile:output_type -> rvol.admin.v1.Reconciliation
+	6,  // 38: rvol.admin.v1.Cluster.Check:output_type -> rvol.admin.v1.ClusterCheck
+	18, // 39: rvol.admin.v1.Tokens.List:output_type -> rvol.admin.v1.ListTokensResponse
+	20, // 40: rvol.admin.v1.Tokens.Create:output_type -> rvol.admin.v1.CreatedToken
+	32, // 41: rvol.admin.v1.Tokens.Delete:output_type -> rvol.admin.v1.Done
+	23, // 42: rvol.admin.v1.Events.List:output_type -> rvol.admin.v1.ListEventsResponse
+	22, // 43: rvol.admin.v1.Events.Watch:output_type -> rvol.admin.v1.Event
+	25, // 44: rvol.admin.v1.Events.Changes:output_type -> rvol.admin.v1.Change
+	30, // [30:45] is the sub-list for method output_type
+	15, // [15:30] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_cluster_proto_init() }
@@ -1399,7 +2007,7 @@ func file_admin_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_cluster_proto_rawDesc), len(file_admin_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

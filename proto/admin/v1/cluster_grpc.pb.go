@@ -25,6 +25,9 @@ const (
 	Cluster_JoinMember_FullMethodName         = "/rvol.admin.v1.Cluster/JoinMember"
 	Cluster_RenewMember_FullMethodName        = "/rvol.admin.v1.Cluster/RenewMember"
 	Cluster_SaveSnapshot_FullMethodName       = "/rvol.admin.v1.Cluster/SaveSnapshot"
+	Cluster_RestoreSnapshot_FullMethodName    = "/rvol.admin.v1.Cluster/RestoreSnapshot"
+	Cluster_Reconcile_FullMethodName          = "/rvol.admin.v1.Cluster/Reconcile"
+	Cluster_Check_FullMethodName              = "/rvol.admin.v1.Cluster/Check"
 )
 
 // ClusterClient is the client API for Cluster service.
@@ -40,6 +43,12 @@ type ClusterClient interface {
 	RenewMember(ctx context.Context, in *RenewMemberRequest, opts ...grpc.CallOption) (*JoinMemberResponse, error)
 	// SaveSnapshot streams the whole state. It holds keys.
 	SaveSnapshot(ctx context.Context, in *SaveSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotChunk], error)
+	// RestoreSnapshot replaces the state by a saved one, and begins to reconcile.
+	RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreSnapshotRequest, Done], error)
+	// Reconcile tells what nodes hold and the state does not say, after a restore, and ends that when it is accepted.
+	Reconcile(ctx context.Context, in *ReconcileRequest, opts ...grpc.CallOption) (*Reconciliation, error)
+	// Check looks whether the state is sound, and whether nodes hold what it says.
+	Check(ctx context.Context, in *ClusterCheckRequest, opts ...grpc.CallOption) (*ClusterCheck, error)
 }
 
 type clusterClient struct {
@@ -119,6 +128,39 @@ func (c *clusterClient) SaveSnapshot(ctx context.Context, in *SaveSnapshotReques
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Cluster_SaveSnapshotClient = grpc.ServerStreamingClient[SnapshotChunk]
 
+func (c *clusterClient) RestoreSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[RestoreSnapshotRequest, Done], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Cluster_ServiceDesc.Streams[1], Cluster_RestoreSnapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RestoreSnapshotRequest, Done]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Cluster_RestoreSnapshotClient = grpc.ClientStreamingClient[RestoreSnapshotRequest, Done]
+
+func (c *clusterClient) Reconcile(ctx context.Context, in *ReconcileRequest, opts ...grpc.CallOption) (*Reconciliation, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Reconciliation)
+	err := c.cc.Invoke(ctx, Cluster_Reconcile_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) Check(ctx context.Context, in *ClusterCheckRequest, opts ...grpc.CallOption) (*ClusterCheck, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterCheck)
+	err := c.cc.Invoke(ctx, Cluster_Check_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServer is the server API for Cluster service.
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
@@ -132,6 +174,12 @@ type ClusterServer interface {
 	RenewMember(context.Context, *RenewMemberRequest) (*JoinMemberResponse, error)
 	// SaveSnapshot streams the whole state. It holds keys.
 	SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error
+	// RestoreSnapshot replaces the state by a saved one, and begins to reconcile.
+	RestoreSnapshot(grpc.ClientStreamingServer[RestoreSnapshotRequest, Done]) error
+	// Reconcile tells what nodes hold and the state does not say, after a restore, and ends that when it is accepted.
+	Reconcile(context.Context, *ReconcileRequest) (*Reconciliation, error)
+	// Check looks whether the state is sound, and whether nodes hold what it says.
+	Check(context.Context, *ClusterCheckRequest) (*ClusterCheck, error)
 	mustEmbedUnimplementedClusterServer()
 }
 
@@ -159,6 +207,15 @@ func (UnimplementedClusterServer) RenewMember(context.Context, *RenewMemberReque
 }
 func (UnimplementedClusterServer) SaveSnapshot(*SaveSnapshotRequest, grpc.ServerStreamingServer[SnapshotChunk]) error {
 	return status.Error(codes.Unimplemented, "method SaveSnapshot not implemented")
+}
+func (UnimplementedClusterServer) RestoreSnapshot(grpc.ClientStreamingServer[RestoreSnapshotRequest, Done]) error {
+	return status.Error(codes.Unimplemented, "method RestoreSnapshot not implemented")
+}
+func (UnimplementedClusterServer) Reconcile(context.Context, *ReconcileRequest) (*Reconciliation, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reconcile not implemented")
+}
+func (UnimplementedClusterServer) Check(context.Context, *ClusterCheckRequest) (*ClusterCheck, error) {
+	return nil, status.Error(codes.Unimplemented, "method Check not implemented")
 }
 func (UnimplementedClusterServer) mustEmbedUnimplementedClusterServer() {}
 func (UnimplementedClusterServer) testEmbeddedByValue()                 {}
@@ -282,6 +339,49 @@ func _Cluster_SaveSnapshot_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Cluster_SaveSnapshotServer = grpc.ServerStreamingServer[SnapshotChunk]
 
+func _Cluster_RestoreSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ClusterServer).RestoreSnapshot(&grpc.GenericServerStream[RestoreSnapshotRequest, Done]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Cluster_RestoreSnapshotServer = grpc.ClientStreamingServer[RestoreSnapshotRequest, Done]
+
+func _Cluster_Reconcile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReconcileRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Reconcile(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Reconcile_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Reconcile(ctx, req.(*ReconcileRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterCheckRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Check(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Check_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Check(ctx, req.(*ClusterCheckRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Cluster_ServiceDesc is the grpc.ServiceDesc for Cluster service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -309,12 +409,25 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "RenewMember",
 			Handler:    _Cluster_RenewMember_Handler,
 		},
+		{
+			MethodName: "Reconcile",
+			Handler:    _Cluster_Reconcile_Handler,
+		},
+		{
+			MethodName: "Check",
+			Handler:    _Cluster_Check_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "SaveSnapshot",
 			Handler:       _Cluster_SaveSnapshot_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "RestoreSnapshot",
+			Handler:       _Cluster_RestoreSnapshot_Handler,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "admin/v1/cluster.proto",

@@ -1,0 +1,36 @@
+package cli_test
+
+import (
+	"context"
+
+	adminv1 "rvol/proto/admin/v1"
+)
+
+func (c fakeCluster) Reconcile(_ context.Context, r *adminv1.ReconcileRequest) (*adminv1.Reconciliation, error) {
+	out := &adminv1.Reconciliation{
+		Reconciling: true, Restored: "restored by admin/anna from a snapshot of index 12", Incarnation: 2, Digest: "d1",
+		Nodes: []*adminv1.ReconcileNode{
+			{Name: "n1", State: "reported"}, {Name: "n2", State: "waiting", Message: "its agent is not connected"},
+		},
+		Differences: []*adminv1.StateDifference{{
+			Kind: "unknown-lv", Node: "n1", Volume: "db-9", Object: "vg0/rvol-db-9.0.0", Message: "an LV that no reservation has", Then: "it is kept and reported",
+		}},
+	}
+	if len(r.GetSetAside()) > 0 {
+		out.Nodes[1].State = "set-aside"
+	}
+	if r.GetAccept() {
+		out.Reconciling, out.Revision = false, 99
+	}
+	return out, nil
+}
+
+func (c fakeCluster) Check(context.Context, *adminv1.ClusterCheckRequest) (*adminv1.ClusterCheck, error) {
+	return &adminv1.ClusterCheck{
+		Invariants: []*adminv1.Invariant{
+			{Id: "I7", Says: "leftovers go", Status: "False", Findings: []string{"vg0/rvol-db-9.0.0 on n1: an LV that no reservation has"}},
+			{Id: "I9", Says: "revisions that agents took never decrease", Status: "Unknown", Findings: []string{"node n2: its agent is not connected"}},
+		},
+		Unknown: []string{"n2: its agent is not connected"},
+	}, nil
+}

@@ -1,0 +1,189 @@
+package coordinator
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"rvol/coordinator/model"
+	adminv1 "rvol/proto/admin/v1"
+)
+
+// snapshot saves the state by one coordinator.
+func (c *cluster) snapshot(name string) []byte {
+	c.t.Helper()
+	stream, err := adminv1.NewClusterClient(c.api(name)).SaveSnapshot(c.t.Context(), &adminv1.SaveSnapshotRequest{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return b.Bytes()
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		b.Write(m.GetData())
+	}
+}
+
+// restore sends a saved state to one coordinator, in pieces.
+func (c *cluster) restore(name, confirm string, saved []byte) error {
+	c.t.Helper()
+	stream, err := adminv1.NewClusterClient(c.api(name)).RestoreSnapshot(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for len(saved) > 0 {
+		n := min(1000, len(saved))
+		if stream.Send(&adminv1.RestoreSnapshotRequest{Confirm: confirm, Data: saved[:n]}) != nil {
+			break // the answer says why
+		}
+		saved = saved[n:]
+	}
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+// same waits until these coordinators remember the same.
+func (c *cluster) same(names ...string) {
+	c.t.Helper()
+	c.until("the same state everywhere", func() bool {
+		hashes := map[string]bool{}
+		for _, name := range names {
+			s, err := c.status(name, true)
+			hashes[s.GetStateHash()] = true
+			if err != nil {
+				return false
+			}
+		}
+		return len(hashes) == 1
+	})
+}
+
+func (c *cluster) makePool(by, name string) {
+	c.t.Helper()
+	if _, err := adminv1.NewPoolsClient(c.api(by)).Create(c.t.Context(), pool(name)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// accept looks at the differences and accepts them.
+func (c *cluster) accept(by string) (*adminv1.Reconciliation, error) {
+	c.t.Helper()
+	client := adminv1.NewClusterClient(c.api(by))
+	is, err := client.Reconcile(c.t.Context(), &adminv1.ReconcileRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return client.Reconcile(c.t.Context(), &adminv1.ReconcileRequest{Accept: true, Digest: is.GetDigest()})
+}
+
+func TestARestoredStateReplacesAllAndBeginsToReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := three(t)
+		c.makePool("c1", "before")
+		saved := c.snapshot("c1")
+		c.makePool("c1", "after")
+		before, err := c.status("c1", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.restore("c2", "someone", saved); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("restore of another cluster's name: %v, want InvalidArgument", err)
+		}
+		if err := c.restore("c2", "test", saved[:len(saved)-1]); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("restore of half a snapshot: %v, want InvalidArgument", err)
+		}
+		if err := c.restore("c2", "test", saved); err != nil {
+			t.Fatal(err)
+		}
+		is, err := c.status("c1", false)
+		if err != nil || is.GetIncarnation() != 2 || !is.GetReconciling() || is.GetAppliedIndex() <= before.GetAppliedIndex() || len(is.GetMembers()) != 3 {
+			t.Fatalf("status %v, %v: want incarnation 2, reconciling, an index above %d", is, err, before.GetAppliedIndex())
+		}
+		c.same("c1", "c2", "c3")
+		if list, _, err := c.poolsVia("c3"); err != nil || len(list) != 1 || list[0].GetMeta().GetName() != "before" {
+			t.Errorf("pools %v, %v: want the one of the snapshot", list, err)
+		}
+		if _, err := c.accept("c3"); err != nil {
+			t.Fatal(err)
+		}
+		c.makePool("c3", "later")
+		for _, name := range []string{"c1", "c2", "c3"} {
+			c.stop(name)
+		}
+		for _, name := range []string{"c1", "c2", "c3"} {
+			c.start(name)
+		}
+		c.until("two pools after all were stopped", func() bool {
+			list, head, err := c.poolsVia("c1")
+			return err == nil && len(list) == 2 && head.Get("rvol-stale") == nil
+		})
+		c.same("c1", "c2", "c3")
+	})
+}
+
+func TestALoneSurvivorGoesOnAndTheOthersJoinAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := three(t)
+		c.makePool("c1", "before")
+		c.same("c1", "c2", "c3")
+		for _, name := range []string{"c1", "c2", "c3"} {
+			c.stop(name)
+		}
+		asked := ""
+		config := RecoverConfig{Dir: c.at("c2"), Log: slog.New(slog.DiscardHandler), Ask: func(text string) (string, error) {
+			asked = text
+			return "c1", nil
+		}}
+		if err := Recover(config); !errors.Is(err, model.ErrInvalid) {
+			t.Fatalf("with another name typed: %v, want a refusal", err)
+		}
+		for _, want := range []string{"may be lost", "Stop these for ever", "c1, c3", "highest index"} {
+			if !strings.Contains(asked, want) {
+				t.Errorf("it does not say %q:\n%s", want, asked)
+			}
+		}
+		config.Confirm = "c2"
+		if err := Recover(config); err != nil {
+			t.Fatal(err)
+		}
+		c.start("c2")
+		c.until("c2 leads alone", func() bool {
+			s, err := c.status("c2", false)
+			return err == nil && s.GetLeader() == "c2" && len(s.GetMembers()) == 1 && s.GetIncarnation() == 2 && s.GetReconciling()
+		})
+		if list, _, err := c.poolsVia("c2"); err != nil || len(list) != 1 {
+			t.Fatalf("pools %v, %v: want the one there was", list, err)
+		}
+		if _, err := c.accept("c2"); err != nil {
+			t.Fatal(err)
+		}
+		c.start("c1") // as nobody should: its key counts no more
+		c.makePool("c2", "after")
+		if s, err := c.status("c2", false); err != nil || len(s.GetMembers()) != 1 {
+			t.Errorf("status %v, %v: want c2 alone", s, err)
+		}
+		c.stop("c1")
+		if err := os.RemoveAll(c.at("c1")); err != nil {
+			t.Fatal(err)
+		}
+		c.joinBy("c2", "c1")
+		c.until("c1 votes again", func() bool {
+			s, err := c.status("c2", false)
+			return err == nil && len(s.GetMembers()) == 2 && s.GetMembers()[1].GetVoter()
+		})
+		c.same("c1", "c2")
+	})
+}
