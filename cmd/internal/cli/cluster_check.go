@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,8 +73,12 @@ func broken(found *adminv1.ClusterCheck) error {
 	return failed("the cluster is not sound: %s", strings.Join(ids, ", "))
 }
 
-// polls is how often the coordinators are asked until two were seen at the same index.
-const polls = 20
+// The coordinators are asked so often, and with such pauses, until all were seen at an
+// index at which another was.
+const (
+	polls   = 30
+	between = 100 * time.Millisecond
+)
 
 // sameState asks every coordinator for its own memory: at the same index all must
 // remember the same.
@@ -94,6 +99,7 @@ func (a *app) sameState(ctx context.Context) (*adminv1.Invariant, error) {
 		if len(m.differ) > 0 || m.all() {
 			break
 		}
+		sleep(ctx, between)
 	}
 	out := &adminv1.Invariant{Id: "I8", Says: "all coordinators remember the same at the same index", Status: "True"}
 	switch {
