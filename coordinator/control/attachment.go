@@ -2,8 +2,10 @@ package control
 
 import (
 	"strings"
+	"time"
 
 	"rvol/coordinator/decide/attachment"
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -44,6 +46,13 @@ func (c Attachment) Decide(w World, key string) (Outcome, error) {
 		return Outcome{}, nil
 	}
 	got := attachment.Next(attachmentInput(w, vol, vs))
+	if start := changeOf(got); start != nil {
+		b := state.NewTxn(Actor(c), "reach "+key)
+		if err := Change(w, b, vol, start); err != nil {
+			return Outcome{Again: retryChange, Reason: err.Error()}, nil //nolint:nilerr // it waits, and says for what
+		}
+		return Outcome{Txn: b}, nil
+	}
 	if !got.Changed() {
 		return Outcome{Again: got.Again}, nil
 	}
@@ -57,6 +66,33 @@ func (c Attachment) Decide(w World, key string) (Outcome, error) {
 		b.Delete(o)
 	}
 	return Outcome{Txn: b, Again: got.Again}, nil
+}
+
+// retryChange is when a change that may not begin now is tried again, should nothing happen before.
+const retryChange = 10 * time.Second
+
+// changeOf is the change of the volume that the outcome asks for; nil: none.
+func changeOf(o attachment.Outcome) func(transition.Input) (transition.Outcome, error) {
+	switch {
+	case o.AddAccess != "":
+		return func(in transition.Input) (transition.Outcome, error) { return accessFor(in, o.AddAccess) }
+	case o.RemoveAccess != nil:
+		return func(in transition.Input) (transition.Outcome, error) {
+			return transition.RemoveAccess(in, *o.RemoveAccess)
+		}
+	}
+	return nil
+}
+
+// accessFor begins to make an Access replica that goes with the last attachment on its node.
+func accessFor(in transition.Input, node string) (transition.Outcome, error) {
+	out, err := transition.AddAccess(in, node)
+	for _, o := range out.Put {
+		if r, ok := o.(*model.Replica); ok && r.Node == node {
+			r.ForUse = true // it is new: nobody else has it
+		}
+	}
+	return out, err
 }
 
 // attachmentInput gathers what the decision looks at.

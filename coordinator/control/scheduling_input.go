@@ -50,7 +50,7 @@ const explained = 5
 
 // input gathers what the rules look at.
 func (p *planning) input(v state.View, vol *model.Volume, vs *model.VolumeStatus, replicas []*model.Replica) input {
-	in := input{Input: scheduling.Input{AttachTo: vol.AttachTo, Explain: explained}}
+	in := input{Input: scheduling.Input{AttachTo: attachTo(v, vol), Explain: explained}}
 	wishes := transition.Wishes(vs)
 	for _, r := range replicas {
 		want := wishes[r.ID]
@@ -80,6 +80,18 @@ func (p *planning) input(v state.View, vol *model.Volume, vs *model.VolumeStatus
 	in.Candidates, in.Size = in.pool.candidates, charge(vol, vs.DRBD, in.pool.extent)
 	in.Refused = p.refusedTo(v, vol.Name)
 	return in
+}
+
+// attachTo are the nodes on which the volume is to be used: those that were named when it was
+// made, and those that have an attachment.
+func attachTo(v state.View, vol *model.Volume) []string {
+	nodes := slices.Clone(vol.AttachTo)
+	for a := range state.Under[*model.Attachment](v, vol.Name+"/") {
+		if !a.Deleting() && !slices.Contains(nodes, a.Node) {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	return nodes
 }
 
 // prepared are the candidates of a storage pool, and where their room comes from.

@@ -149,6 +149,7 @@ type Replica struct {
 	ThinPool   string          `json:"thin_pool,omitempty"`
 	Port       int             `json:"port,omitempty"`
 	Devices    []ReplicaDevice `json:"devices,omitempty"`
+	ForUse     bool            `json:"for_use,omitempty"`    // Access only: made for an attachment, goes after it
 	Conditions Conditions      `json:"conditions,omitempty"` // Scheduled; the rest is computed from soft facts when read
 
 	// WaitingSince is the log index at which it was first seen that there is no place for

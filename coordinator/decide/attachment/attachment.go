@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/drbd"
@@ -47,12 +46,16 @@ type Said struct {
 // Primary says that the node is known to be Primary.
 func (s Said) Primary() bool { return s.Resource.Role == drbd.Primary }
 
-// Outcome is what is to be written.
+// Outcome is what is to be written or, when nothing is, which change of the volume is to
+// begin.
 type Outcome struct {
 	Put    []model.Object
 	Delete []model.Object
 	Cause  string        // for the log
 	Again  time.Duration // look again after this long, should nothing happen before
+
+	AddAccess    string // the node that needs an Access replica; empty: none
+	RemoveAccess *int   // the Access replica that nobody needs; nil: none
 }
 
 // Changed says whether there is something to write.
@@ -60,11 +63,11 @@ func (o Outcome) Changed() bool { return len(o.Put)+len(o.Delete) > 0 }
 
 // The reasons of an attachment that waits. They are those of its condition Attached.
 const (
-	Pending      = "Pending"           // another has the slot, or the copies are not ready for it
-	NoReplica    = "WaitingForReplica" // there is none on the node yet, or it cannot serve
-	NodeIsFenced = "NodeNotEligible"
-	NotUsable    = "WaitingForReplicatedVolume" // the volume is not formed, stopped or being deleted
-	InUse        = "InUse"                      // a detach was given back
+	Pending     = "Pending"           // another has the slot, or the copies are not ready for it
+	NoReplica   = "WaitingForReplica" // there is none on the node yet, or it cannot serve
+	NotEligible = "NodeNotEligible"
+	NotUsable   = "WaitingForReplicatedVolume" // the volume is not formed, stopped or being deleted
+	InUse       = "InUse"                      // a detach was given back
 )
 
 // Next ends what is to end, and then grants: to who has waited longest first.
@@ -104,6 +107,8 @@ type draft struct {
 	gone   []model.Object
 	causes []string
 	again  time.Duration
+
+	addAccess string
 }
 
 func (d *draft) because(format string, args ...any) {
@@ -122,6 +127,9 @@ func (d *draft) out() Outcome {
 	o := Outcome{Put: d.put, Delete: d.gone, Cause: strings.Join(d.causes, "; "), Again: d.again}
 	if d.status != d.Status {
 		o.Put = append(o.Put, d.status)
+	}
+	if !o.Changed() {
+		o.AddAccess, o.RemoveAccess = d.addAccess, d.unused()
 	}
 	if o.Cause == "" {
 		o.Cause = "attachments of " + d.Volume.Name + ": what they wait for"
@@ -216,7 +224,6 @@ func (d *draft) replicaOn(node string) (Replica, bool) {
 // obstacle says why an attachment cannot be granted yet; empty: as far as the volume and
 // its node go, it can.
 func (d *draft) obstacle(u Use) (reason, why string) {
-	r, here := d.replicaOn(u.Node)
 	switch {
 	case d.Volume.Deleting():
 		return NotUsable, "the volume is being deleted"
@@ -225,15 +232,15 @@ func (d *draft) obstacle(u Use) (reason, why string) {
 	case d.Volume.Stopped:
 		return NotUsable, "the volume is stopped: rvol volume start " + d.Volume.Name
 	case u.Fenced:
-		return NodeIsFenced, "node " + u.Node + " is fenced"
-	case !here || r.Type == model.TieBreaker:
-		return NoReplica, "node " + u.Node + " has no replica that can serve"
-	case transition.Leaving(d.status, r.ID):
-		return NoReplica, fmt.Sprintf("replica %d on node %s is being removed", r.ID, u.Node)
-	case d.status.Sole != nil && *d.status.Sole != r.ID:
-		return Pending, fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *d.status.Sole)
+		return NotEligible, "node " + u.Node + " is fenced"
 	case d.users >= max(1, d.Volume.MaxAttachments):
 		return Pending, "another attachment has the slot"
+	}
+	if reason, why := d.reach(u); why != "" {
+		return reason, why
+	}
+	if r, _ := d.replicaOn(u.Node); d.status.Sole != nil && *d.status.Sole != r.ID {
+		return Pending, fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *d.status.Sole)
 	}
 	return "", ""
 }

@@ -77,12 +77,32 @@ func written(out attachment.Outcome) []string {
 	for _, o := range out.Delete {
 		lines = append(lines, "gone "+o.Key().Name)
 	}
+	if out.AddAccess != "" {
+		lines = append(lines, "add access on "+out.AddAccess)
+	}
+	if out.RemoveAccess != nil {
+		lines = append(lines, fmt.Sprintf("remove access %d", *out.RemoveAccess))
+	}
 	slices.Sort(lines)
 	return lines
 }
 
 func TestNext(t *testing.T) {
 	t.Parallel()
+	nine := func(in *attachment.Input) {
+		in.Status.DRBD = "9"
+		in.Status.Configuration.VolumeAccess = model.AccessPreferablyLocal
+	}
+	third := func(in *attachment.Input, typ model.ReplicaType, member bool) {
+		nine(in)
+		in.Replicas = append(in.Replicas, attachment.Replica{Replica: &model.Replica{ID: 2, Type: typ, Node: "n3", ForUse: typ == model.Access}, Said: well(drbd.Secondary)})
+		if member {
+			in.Status.Datamesh.Members = append(in.Status.Datamesh.Members, model.DatameshMember{ID: 2, Type: typ, Node: "n3"})
+		}
+	}
+	about := func(in *attachment.Input, id int, step string) {
+		in.Status.Transitions = []model.Transition{{Steps: []model.TransitionStep{{Name: step, Replica: &id, Status: model.StepActive}}}}
+	}
 	two := func(in *attachment.Input) { in.Volume.MaxAttachments = 2 }
 	open := func(in *attachment.Input) {
 		two(in)
@@ -173,9 +193,60 @@ func TestNext(t *testing.T) {
 			[]string{"n1 NodeNotEligible: node n1 is fenced"},
 		},
 		{
-			"without a replica", func(in *attachment.Input) { use(in, "n3", 0) },
-			[]string{"n3 WaitingForReplica: node n3 has no replica that can serve"},
+			"without a replica on DRBD 8.4", func(in *attachment.Input) { use(in, "n3", 0) },
+			[]string{"n3 UnsupportedByDRBD84: there is no copy of it on node n3, and DRBD 8.4 cannot use one over the network"},
 		},
+		{
+			"without a copy, of a class that wants one there", func(in *attachment.Input) {
+				third(in, model.TieBreaker, true)
+				in.Status.Configuration.VolumeAccess = model.AccessLocal
+				use(in, "n3", 0)
+			},
+			[]string{"n3 VolumeAccessLocalityNotSatisfied: there is no copy of it on node n3, and its class wants volumes to be used where a copy is (volume access Local)"},
+		},
+		{"on a tie-breaker", func(in *attachment.Input) { third(in, model.TieBreaker, true); use(in, "n3", 0) }, []string{"granted n3"}},
+		{"without a replica", func(in *attachment.Input) { nine(in); use(in, "n3", 0) }, []string{"n3 WaitingForReplica: an Access replica is made on node n3"}},
+		{"without a replica, which was said", func(in *attachment.Input) {
+			nine(in)
+			use(in, "n3", 0, func(u *attachment.Use) {
+				u.Reason, u.Message = attachment.NoReplica, "an Access replica is made on node n3"
+			})
+		}, []string{"add access on n3"}},
+		{"without a replica, while the slot is taken", func(in *attachment.Input) {
+			nine(in)
+			use(in, "n1", 0, granted)
+			use(in, "n3", 1)
+		}, []string{"n3 Pending: another attachment has the slot"}},
+		{"without a replica, and a copy is still to be placed", func(in *attachment.Input) {
+			nine(in)
+			in.Replicas = append(in.Replicas, attachment.Replica{Replica: &model.Replica{ID: 2, Type: model.Diskful}})
+			use(in, "n3", 0)
+		}, []string{"n3 WaitingForReplica: a copy is being placed, if there is room on node n3"}},
+		{"an Access replica that is no member yet", func(in *attachment.Input) {
+			third(in, model.Access, false)
+			use(in, "n3", 0)
+		}, []string{"n3 WaitingForReplica: replica 2 on node n3 is being made"}},
+		{"an Access replica that is a member", func(in *attachment.Input) { third(in, model.Access, true); use(in, "n3", 0) }, []string{"granted n3"}},
+		{"an Access replica that is to go", func(in *attachment.Input) {
+			third(in, model.Access, true)
+			about(in, 2, "LeaveMesh")
+			use(in, "n3", 0)
+		}, []string{"n3 WaitingForReplica: replica 2 on node n3 is being removed"}},
+		{"an Access replica that is still being removed", func(in *attachment.Input) {
+			third(in, model.Access, false)
+			in.Replicas[2].DeletingSince = start
+			use(in, "n3", 0)
+		}, []string{"n3 WaitingForReplica: the replica that was on node n3 is still being removed"}},
+		{"an Access replica in use", func(in *attachment.Input) { third(in, model.Access, true); use(in, "n3", 0, granted) }, nil},
+		{"an Access replica that somebody wanted for itself", func(in *attachment.Input) {
+			third(in, model.Access, true)
+			in.Replicas[2].ForUse = false
+		}, nil},
+		{"an Access replica that nobody uses any more", func(in *attachment.Input) { third(in, model.Access, true) }, []string{"remove access 2"}},
+		{"an Access replica that nobody uses any more, and a change is about it", func(in *attachment.Input) {
+			third(in, model.Access, true)
+			about(in, 2, "JoinMesh")
+		}, nil},
 
 		{"the other copy is not connected: it may not take over from now on", func(in *attachment.Input) {
 			use(in, "n1", 0, func(u *attachment.Use) { u.Resource.Peers = nil })

@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"rvol/coordinator/decide/attachment"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
@@ -91,11 +93,11 @@ func mayAttach(v state.View, vol *model.Volume, node *model.Node) error {
 	case vol.Stopped:
 		return busy("it is stopped", "start it: `rvol volume start "+vol.Name+"`")
 	}
-	if err := mayServe(v, vol, node); err != nil {
+	if err := mayServe(v, vol, vs, node); err != nil {
 		return err
 	}
-	r, _ := v.ReplicaOn(node.Name, vol.Name)
-	if vs.Sole != nil && *vs.Sole != r.ID {
+	r, here := v.ReplicaOn(node.Name, vol.Name)
+	if vs.Sole != nil && (!here || *vs.Sole != r.ID) {
 		holder := soleNode(vs)
 		return busy(fmt.Sprintf("replica %d on %s went on alone: it has writes that the copy on %s lacks", *vs.Sole, holder, node.Name),
 			fmt.Sprintf("attach it on %s; or bring that node back and let it resync; or, if those writes may be lost, `rvol node fence %s --accept-stale`", holder, holder))
@@ -108,7 +110,7 @@ func mayAttach(v state.View, vol *model.Volume, node *model.Node) error {
 }
 
 // mayServe says why a node cannot serve a volume.
-func mayServe(v state.View, vol *model.Volume, node *model.Node) error {
+func mayServe(v state.View, vol *model.Volume, vs *model.VolumeStatus, node *model.Node) error {
 	st, _ := state.Get[*model.NodeStatus](v, node.Name)
 	r, here := v.ReplicaOn(node.Name, vol.Name)
 	switch {
@@ -116,11 +118,27 @@ func mayServe(v state.View, vol *model.Volume, node *model.Node) error {
 		return door.Refuse(model.ErrBusy, node.Key(), "it is fenced", "when it is known to be well: `rvol node unfence "+node.Name+"`")
 	case st == nil || !st.Ready:
 		return door.Refuse(model.ErrBusy, node.Key(), "it is not Ready", "see `rvol node show "+node.Name+"`")
-	case !here || r.Deleting() || r.Type != model.Diskful:
-		return door.Refuse(model.ErrBusy, vol.Key(), "there is no copy of it on node "+node.Name+", and use without a copy (Access replicas) is not possible yet",
-			"attach it on "+copiesOf(v, vol.Name))
+	case here && r.Deleting():
+		return door.Refuse(model.ErrBusy, vol.Key(), "its replica on node "+node.Name+" is still being removed", "wait until it is")
+	}
+	if reason, why := attachment.Unreachable(vs, node.Name, r); why != "" {
+		return door.Refuse(model.ErrBusy, vol.Key(), reason+": "+why, "attach it on "+copiesOf(v, vol.Name))
+	}
+	if !here {
+		return mayReach(v, vol, vs, node)
 	}
 	return nil
+}
+
+// mayReach says why a node without a replica cannot be given one to use the volume by.
+func mayReach(v state.View, vol *model.Volume, vs *model.VolumeStatus, node *model.Node) error {
+	ps, ok := state.Get[*model.PoolStatus](v, vs.Configuration.Pool)
+	if ok && slices.ContainsFunc(ps.EligibleNodes, func(n model.EligibleNode) bool { return n.Node == node.Name && n.DRBD == vs.DRBD }) {
+		return nil
+	}
+	return door.Refuse(model.ErrBusy, vol.Key(),
+		fmt.Sprintf("%s: node %s is not one of pool %s's with DRBD %s", attachment.NotEligible, node.Name, vs.Configuration.Pool, vs.DRBD),
+		"see why: `rvol explain pool "+vs.Configuration.Pool+"`")
 }
 
 func copiesOf(v state.View, volume string) string {

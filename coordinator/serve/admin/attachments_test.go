@@ -28,7 +28,17 @@ func TestAttachIsRefusedWithTheReason(t *testing.T) {
 			vol.DeletingSince = time.Now()
 			w.put(vol)
 		}, "n1", model.ErrBusy, []string{"being deleted"}},
-		{"on a node without a copy", func(w *world) { w.node("n3") }, "n3", model.ErrBusy, []string{"no copy of it on node n3", "Access"}},
+		{"on a node without a copy, on DRBD 8.4", func(w *world) { w.node("n3") }, "n3", model.ErrBusy, []string{"UnsupportedByDRBD84", "no copy of it on node n3"}},
+		{"on a node without a copy, of a class that wants one there", func(w *world) {
+			w.node("n3")
+			w.change("db-1", func(vs *model.VolumeStatus) {
+				vs.DRBD, vs.Configuration = "9", &model.Configuration{FTT: 1, Pool: "p", VolumeAccess: model.AccessLocal}
+			})
+		}, "n3", model.ErrBusy, []string{"VolumeAccessLocalityNotSatisfied", "volume access Local"}},
+		{"on a node that is not in the pool", func(w *world) {
+			w.node("n3")
+			w.change("db-1", func(vs *model.VolumeStatus) { vs.DRBD = "9" })
+		}, "n3", model.ErrBusy, []string{"NodeNotEligible", "node n3 is not one of pool p's with DRBD 9"}},
 		{"on a fenced node", func(w *world) {
 			n, _ := get[*model.Node](w, "n1")
 			n = model.Clone(n)

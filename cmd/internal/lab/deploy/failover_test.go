@@ -95,14 +95,21 @@ func (f *failover) loses(user, other string, round int) {
 	f.check(other)
 }
 
+// unavailable is how rvol says that no coordinator leads: the one that did has just lost its power.
+const unavailable = 7
+
 func (f *failover) rvol(line string) string {
 	f.Helper()
-	var out, errs bytes.Buffer
-	code, err := f.Client.Run(f.Context(), deploy.Output{Stdout: &out, Stderr: &errs}, strings.Fields(line)...)
-	if err != nil || code != 0 {
-		f.Fatalf("rvol %s: exit status %d, %v\n%s%s", line, code, err, &out, &errs)
+	for begun := time.Now(); ; {
+		var out, errs bytes.Buffer
+		code, err := f.Client.Run(f.Context(), deploy.Output{Stdout: &out, Stderr: &errs}, strings.Fields(line)...)
+		switch {
+		case code == 0 && err == nil:
+			return out.String()
+		case code != unavailable || time.Since(begun) > time.Minute:
+			f.Fatalf("rvol %s: exit status %d, %v\n%s%s", line, code, err, &out, &errs)
+		}
 	}
-	return out.String()
 }
 
 func (f *failover) eventually(text, line string) {
