@@ -38,7 +38,7 @@ func roundsOf(t *testing.T) int {
 // one whether all is there that was acknowledged before; the two take turns.
 func TestNoAcknowledgedWriteIsLostWithThePowerOfTheNode(t *testing.T) {
 	rounds := roundsOf(t)
-	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3)}
+	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3), last: -1}
 	f.rvol("lvg create n1 vg1 --thin-pool tp --wait")
 	f.rvol("lvg create n2 vg1 --thin-pool tp --wait")
 	f.rvol("class create r2 --ftt 1 --gmdr 0 --type LVMThin --vg vg1 --thin-pool tp --drbd resync-rate=100M")
@@ -57,7 +57,7 @@ type failover struct {
 	*testing.T
 	*deploy.Cluster
 
-	last int64 // the newest block that was acknowledged
+	last int64 // the newest block that was acknowledged; -1: none
 }
 
 // loses takes the power of the node that uses the volume while it writes, and lets the other one take over and write on.
