@@ -138,6 +138,7 @@ func (s *Story) unsettled(ctx context.Context) (string, error) {
 }
 
 func (s *Story) takeOver(ctx context.Context) error {
+	s.Narrator.Say("%s was using the volume, and nobody here can tell a dead node from one out of reach: an operator has to", s.first)
 	if err := s.all(ctx, fmt.Sprintf("node fence %s --yes-i-mean %s", s.first, s.first),
 		fmt.Sprintf("volume attach %s %s --wait", volume, s.second)); err != nil {
 		return err
