@@ -11,6 +11,7 @@ import (
 	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/decide/rollout"
 	"rvol/coordinator/decide/storageclass"
+	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 )
@@ -268,12 +269,24 @@ func formationReplicas(w World, volume string, ps *model.PoolStatus) []formation
 		if seen := w.Inventory.Node(r.Node); seen.Known() {
 			f.State = seen.Replicas[r.UID]
 			f.Resource, _ = seen.Resource(model.ResourceName(volume))
-			f.Known = seen.DRBDError == "" && seen.StorageError == ""
+			f.Blind = blind(seen)
+			f.Known = f.Blind == ""
 		}
 		out = append(out, f)
 	}
 	slices.SortFunc(out, func(a, b formation.Replica) int { return a.ID - b.ID })
 	return out
+}
+
+// blind says what an agent could not read.
+func blind(seen *inventory.Node) string {
+	switch {
+	case seen.StorageError != "":
+		return "its agent cannot read LVM: " + seen.StorageError
+	case seen.DRBDError != "":
+		return "its agent cannot read DRBD: " + seen.DRBDError
+	}
+	return ""
 }
 
 // eligibleFor says whether a placed replica is where the pool allows it.

@@ -140,7 +140,7 @@ func voting(in Input, rs []Replica) string {
 func upToDate(ds []Replica) string {
 	for _, r := range ds {
 		if !r.Known {
-			return fmt.Sprintf("replica %s: its agent has not reported", name(r))
+			return unknown(r)
 		}
 		if disk := r.Resource.Disk(); disk != drbd.UpToDate {
 			return fmt.Sprintf("replica %s is %s", name(r), disk)

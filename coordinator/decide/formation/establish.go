@@ -76,7 +76,7 @@ func configured(in Input, rs []Replica) string {
 	for _, r := range rs {
 		switch {
 		case !r.Known:
-			return fmt.Sprintf("replica %s: its agent has not reported", name(r))
+			return unknown(r)
 		case r.State.Error != "":
 			return fmt.Sprintf("replica %s: %s", name(r), r.State.Error)
 		case r.State.AppliedRevision != in.Status.Datamesh.Revision:

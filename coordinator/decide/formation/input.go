@@ -33,6 +33,7 @@ type Replica struct {
 	Reservations []*model.Reservation // by device
 	Eligible     bool                 // its node, and its LVG, are in the pool's eligible set
 	Known        bool                 // its node's report can be relied on
+	Blind        string               // what its agent could not read, when that is why it is not Known
 	HostName     string
 	Addresses    map[string]netip.Addr
 	State        inventory.ReplicaState // zero: the agent has not spoken of it yet

@@ -1,6 +1,7 @@
 package formation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -118,11 +119,16 @@ func progress(r Replica) int {
 	return p*(model.MaxReplicaID+1) + model.MaxReplicaID - r.ID
 }
 
+// unknown says of a replica why nothing is known of it.
+func unknown(r Replica) string {
+	return fmt.Sprintf("replica %s: %s", name(r), cmp.Or(r.Blind, "its agent has not reported"))
+}
+
 func prepared(_ Input, rs []Replica) string {
 	for _, r := range rs {
 		switch {
 		case !r.Known:
-			return fmt.Sprintf("replica %s: its agent has not reported", name(r))
+			return unknown(r)
 		case r.State.Error != "":
 			return fmt.Sprintf("replica %s: %s", name(r), r.State.Error)
 		case !r.State.Preconfigured && r.State.Step != "":
