@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 
 	"rvol/agent/decide"
@@ -28,8 +29,18 @@ func (a *agent) report() decide.Report {
 		Resources: d.Resources, DRBDError: join(d.Missing, d.Err), DRBD84: d.Version.Is84(),
 		Replicas: states, Released: released,
 		Conditions: a.conditions(l, missing), Capabilities: a.capabilities(l, d),
-		Addresses: addresses, Accepted: order.Order,
+		Addresses: addresses, Accepted: order.Order, Kept: stillHeld(a.journal.Kept(), l, d),
 	}
+}
+
+// stillHeld leaves out what the machine does not hold any more.
+func stillHeld(kept []decide.Resource, l observe.LVMView, d observe.DRBDView) []decide.Resource {
+	return slices.DeleteFunc(kept, func(r decide.Resource) bool {
+		up := slices.ContainsFunc(d.Resources, func(o drbd.Resource) bool { return o.Name == r.Name })
+		return !up && !slices.ContainsFunc(l.LVs, func(v decide.LV) bool {
+			return slices.ContainsFunc(r.Devices, func(dev decide.Device) bool { return dev.Backing != nil && dev.Backing.Reservation == v.Reservation })
+		})
+	})
 }
 
 func join(texts ...string) string {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"rvol/agent/decide"
@@ -23,6 +24,7 @@ type Journal struct {
 
 	mu       sync.Mutex
 	order    decide.Desired
+	kept     []decide.Resource
 	accepted bool
 	facts    facts
 }
@@ -37,7 +39,8 @@ type facts struct {
 // order is the first file: secrets stand apart, because they hide themselves.
 type order struct {
 	Desired decide.Desired         `json:"desired"`
-	Secrets map[string]plainSecret `json:"secrets"` // by resource
+	Kept    []decide.Resource      `json:"kept,omitempty"` // of earlier orders, that none released
+	Secrets map[string]plainSecret `json:"secrets"`        // by resource
 }
 
 type plainSecret string
@@ -58,9 +61,11 @@ func OpenJournal(dir string, hook func(point string) error) (*Journal, error) {
 	var o order
 	switch err := j.read(orderFile, &o); {
 	case err == nil:
-		j.order, j.accepted = o.Desired, true
-		for i, r := range j.order.Resources {
-			j.order.Resources[i].Secret = drbd.Secret(o.Secrets[r.Name])
+		j.order, j.kept, j.accepted = o.Desired, o.Kept, true
+		for _, list := range [][]decide.Resource{j.order.Resources, j.kept} {
+			for i, r := range list {
+				list[i].Secret = drbd.Secret(o.Secrets[r.Name])
+			}
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
@@ -99,6 +104,13 @@ func (j *Journal) Order() (decide.Desired, bool) {
 	return j.order, j.accepted
 }
 
+// Kept is what earlier orders named and none released.
+func (j *Journal) Kept() []decide.Resource {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.kept)
+}
+
 // A StaleOrderError is an order older than the newest accepted one.
 type StaleOrderError struct{ Got, Accepted decide.Order }
 
@@ -115,14 +127,14 @@ func (j *Journal) Accept(d decide.Desired) error {
 	if j.accepted && d.Order.Before(j.order.Order) {
 		return &StaleOrderError{Got: d.Order, Accepted: j.order.Order}
 	}
-	o := order{Desired: d, Secrets: map[string]plainSecret{}}
-	for _, r := range d.Resources {
+	o := order{Desired: d, Kept: decide.Kept(j.kept, j.order.Resources, d), Secrets: map[string]plainSecret{}}
+	for _, r := range slices.Concat(d.Resources, o.Kept) {
 		o.Secrets[r.Name] = plainSecret(r.Secret)
 	}
 	if err := j.write(orderFile, o); err != nil {
 		return err
 	}
-	j.order, j.accepted = d, true
+	j.order, j.kept, j.accepted = d, o.Kept, true
 	if err := j.reached("journal: order " + d.Order.String()); err != nil {
 		return err
 	}

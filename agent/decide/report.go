@@ -16,6 +16,7 @@ type Report struct {
 	Capabilities Capabilities
 	Addresses    map[string]string // by network
 	Accepted     Order
+	Kept         []Resource // of earlier orders: held still, and none released it
 }
 
 // A Condition is a finding about the machine, with its remedy.

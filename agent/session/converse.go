@@ -226,6 +226,9 @@ func changes(was, now *agentv1.Report) *agentv1.Report {
 	if !proto.Equal(was.Capabilities, now.Capabilities) {
 		out.Capabilities, some = now.Capabilities, true
 	}
+	if !proto.Equal(was.Kept, now.Kept) {
+		out.Kept, some = now.Kept, true
+	}
 	if !proto.Equal(was.Addresses, now.Addresses) {
 		out.Addresses, some = now.Addresses, true
 	}

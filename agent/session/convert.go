@@ -109,6 +109,10 @@ func reportOut(r decide.Report) *agentv1.Report {
 		Capabilities: capabilitiesOut(r.Capabilities),
 		Addresses:    &agentv1.Addresses{ByNetwork: r.Addresses},
 		Accepted:     orderOut(r.Accepted),
+		Kept:         &agentv1.Kept{},
+	}
+	for _, k := range r.Kept {
+		out.Kept.Resources = append(out.Kept.Resources, keptOut(k))
 	}
 	for _, res := range r.Resources {
 		out.Resources.Resources = append(out.Resources.Resources, resourceOut(res, r.DRBD84))
@@ -118,6 +122,31 @@ func reportOut(r decide.Report) *agentv1.Report {
 	}
 	for _, c := range r.Conditions {
 		out.Conditions.Conditions = append(out.Conditions.Conditions, &agentv1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+	}
+	return out
+}
+
+// keptOut writes what is needed to take a resource back.
+func keptOut(r decide.Resource) *agentv1.DesiredResource {
+	out := &agentv1.DesiredResource{
+		Volume: r.Volume, VolumeUid: r.VolumeUID, Name: r.Name, ReplicaId: int32(r.ReplicaID), ReplicaUid: r.ReplicaUID,
+		Type: string(r.Type), Member: r.Member, Revision: r.Revision, Formed: r.Formed, HostName: r.HostName,
+		Port: int32(r.Port), Addresses: r.Addresses, Secret: string(r.Secret), Drbd: r.DRBD, SoleRound: r.SoleRound,
+		Quorum: int32(r.Quorum), QuorumMinimumRedundancy: int32(r.QuorumMinimumRedundancy), TwoPrimaries: r.TwoPrimaries,
+	}
+	for _, d := range r.Devices {
+		dev := &agentv1.DesiredDevice{Number: int32(d.Number), Minor: int32(d.Minor), Size: d.Size}
+		if b := d.Backing; b != nil {
+			dev.Backing = &agentv1.Backing{
+				Reservation: b.Reservation, Vg: b.VG, VgUuid: b.VGUUID, ThinPool: b.ThinPool, Lv: b.LV, LvUuid: b.LVUUID, Size: b.Size,
+			}
+		}
+		out.Devices = append(out.Devices, dev)
+	}
+	for _, p := range r.Peers {
+		out.Peers = append(out.Peers, &agentv1.DesiredPeer{
+			Id: int32(p.ID), Type: string(p.Type), Node: p.Node, HostName: p.HostName, Port: int32(p.Port), Addresses: p.Addresses,
+		})
 	}
 	return out
 }

@@ -1,10 +1,12 @@
 package control
 
 import (
+	"fmt"
 	"iter"
 	"strings"
 	"time"
 
+	"rvol/coordinator/decide/compare"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -64,11 +66,25 @@ func ours(v state.View, seen *inventory.Node, cluster string) iter.Seq2[string, 
 func forget(v state.View, seen *inventory.Node, found map[string]bool, b *state.Build) {
 	for c := range state.Under[*model.Capacity](v, seen.Name+"/") {
 		for r := range v.ReservationsIn(c.Pool) {
-			if _, there := seen.VG(r.Pool.VG); r.OwnerKind == model.OwnerOrphan && there && !found[r.Name] {
+			if _, there := seen.VG(r.Pool.VG); r.OwnerKind == model.OwnerOrphan && r.State != model.Releasing && there && !found[r.Name] {
 				b.Delete(r)
 			}
 		}
 	}
+}
+
+// RemoveOrphan is the change that lets the agent destroy an orphan: its reservation takes
+// the name in the LV's tag, which the agent compares, and waits for the proof.
+func RemoveOrphan(v state.View, r *model.Reservation, tag string, b *state.Build) (*state.Build, error) {
+	if other, ok := state.Get[*model.Reservation](v, tag); ok {
+		return nil, fmt.Errorf("%w: its tag is that of the reservation of %s on node %s: is its disk a copy?", model.ErrBusy, other.Owner, other.Pool.Node)
+	}
+	next := model.Clone(r)
+	next.Name, next.Revision, next.State = tag, 0, model.Releasing
+	if volume, of := compare.VolumeOfLV(r.LV); volume != "" {
+		next.Owner = model.ReplicaName(volume, of.Replica)
+	}
+	return b.Because(fmt.Sprintf("remove orphan %s on node %s", r.LV, r.Pool.Node)).Delete(r).Put(next), nil
 }
 
 // orphan is the reservation that an unknown LV is charged by; nil: it is known.
@@ -82,7 +98,7 @@ func orphan(v state.View, lvg *model.LVG, pool model.PoolID, lv inventory.LV) *m
 	}
 	r.Name = strings.ToLower(model.OwnerOrphan + "." + pool.Node + "." + lv.UUID)
 	if old, ok := state.Get[*model.Reservation](v, r.Name); ok {
-		r.Revision = old.Revision
+		r.Revision, r.Kept = old.Revision, old.Kept
 	}
 	return r
 }

@@ -50,7 +50,20 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 			c.release(w, seen, r, b)
 		}
 	}
+	c.orphans(w, seen, b)
 	return Outcome{Txn: b}, nil
+}
+
+// orphans takes away the reservations of orphans that an operator removed, once they are
+// proven gone.
+func (Release) orphans(w World, seen *inventory.Node, b *state.Build) {
+	for c := range state.Under[*model.Capacity](w.State, seen.Name+"/") {
+		for res := range w.State.ReservationsIn(c.Pool) {
+			if res.OwnerKind == model.OwnerOrphan && res.State == model.Releasing && seen.Released[res.Name] && seen.Accepted.Index >= res.Revision {
+				b.Delete(res).Because(fmt.Sprintf("orphan %s on %s is gone", res.LV, seen.Name))
+			}
+		}
+	}
 }
 
 // release takes away what is proven gone of one deleted replica.

@@ -258,7 +258,15 @@ func (p *placing) free(kind, node string, from, to int, taken func(node string, 
 	return 0, fmt.Errorf("%w: node %s: %ss %d to %d are all taken", model.ErrNoSpace, node, kind, from, to)
 }
 
+// portTaken says which ports replicas have, and what the node holds of forgotten ones.
 func (p *placing) portTaken(node string, n int) bool {
+	if seen := p.w.Inventory.Node(node); seen != nil {
+		for _, k := range seen.Kept {
+			if k.Port == n {
+				return true
+			}
+		}
+	}
 	_, used := p.w.State.ReplicaWithPort(node, n)
 	return used
 }

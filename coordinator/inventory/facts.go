@@ -41,6 +41,48 @@ type Node struct {
 	Conditions   []model.Condition       // preflight and stuck tools
 	Capabilities model.Capabilities
 	Addresses    map[string]netip.Addr
+	Kept         []Kept // what it was once ordered to hold, holds still, and no order names
+}
+
+// Kept is a replica that the state may have forgotten, as its agent remembers it.
+type Kept struct {
+	Volume, VolumeUID string
+	ID                int
+	UID               string
+	Type              model.ReplicaType
+	HostName          string
+	Port              int
+	Addresses         map[string]string // by network
+	Secret            drbd.Secret
+	DRBD              string
+	Revision          int64
+	SoleRound         int64
+	Formed            bool
+	Quorum            int
+	MinimumRedundancy int
+	TwoPrimaries      bool
+	Devices           []KeptDevice
+	Peers             []KeptPeer
+}
+
+// KeptDevice is one of its devices.
+type KeptDevice struct {
+	Number, Minor int
+	Size          int64  // usable bytes
+	Reservation   string // uid, its LV's tag; empty: diskless
+	VG, VGUUID    string
+	ThinPool      string
+	LV, LVUUID    string
+}
+
+// KeptPeer is another replica as it knew it.
+type KeptPeer struct {
+	ID        int
+	Type      model.ReplicaType
+	Node      string
+	HostName  string
+	Port      int
+	Addresses map[string]string
 }
 
 // Known says whether the node's report may be relied on: it is connected, full, complete.

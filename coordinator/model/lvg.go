@@ -144,6 +144,7 @@ type Reservation struct {
 	State     ReservationState `json:"state"`
 	LVUUID    string           `json:"lv_uuid,omitempty"`
 	Imported  bool             `json:"imported,omitempty"` // existed before rvol knew it: charged without condition
+	Kept      bool             `json:"kept,omitempty"`     // an orphan that is meant to stay
 }
 
 // Key is the reservation's key.

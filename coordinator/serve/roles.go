@@ -67,6 +67,7 @@ var rules = map[string]rule{
 
 	adminv1.Volumes_List_FullMethodName:   {viewers, anywhere},
 	adminv1.Volumes_Create_FullMethodName: {operators, leader},
+	adminv1.Volumes_Adopt_FullMethodName:  {admins, leader},
 	adminv1.Volumes_Set_FullMethodName:    {operators, leader},
 	adminv1.Volumes_Delete_FullMethodName: {admins, leader},
 	adminv1.Volumes_Resize_FullMethodName: {operators, leader},
@@ -86,6 +87,10 @@ var rules = map[string]rule{
 	adminv1.Holds_List_FullMethodName:   {viewers, anywhere},
 	adminv1.Holds_Create_FullMethodName: {operators, leader},
 	adminv1.Holds_Delete_FullMethodName: {operators, leader},
+
+	adminv1.Orphans_List_FullMethodName:   {viewers, leader},
+	adminv1.Orphans_Keep_FullMethodName:   {operators, leader},
+	adminv1.Orphans_Remove_FullMethodName: {admins, leader},
 
 	adminv1.Events_List_FullMethodName:    {viewers, anywhere},
 	adminv1.Events_Watch_FullMethodName:   {viewers, anywhere},

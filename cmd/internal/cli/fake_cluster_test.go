@@ -34,3 +34,26 @@ func (c fakeCluster) Check(context.Context, *adminv1.ClusterCheckRequest) (*admi
 		Unknown: []string{"n2: its agent is not connected"},
 	}, nil
 }
+
+type fakeOrphans struct {
+	adminv1.UnimplementedOrphansServer
+}
+
+func (fakeOrphans) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.ListOrphansResponse, error) {
+	all := []*adminv1.Orphan{
+		{
+			Meta: &adminv1.Meta{Name: "n1/vg0/rvol-db-9.0.0"}, Node: "n1", Kind: "lv", Volume: "db-9", Size: 36 << 20, LvUuid: "u1", Reservation: "r1",
+			State: "reported", InUse: "DRBD is Primary", Adoptable: true,
+		},
+		{Meta: &adminv1.Meta{Name: "n2/rvol-db-9"}, Node: "n2", Kind: "resource", Volume: "db-9", State: "reported"},
+	}
+	return &adminv1.ListOrphansResponse{Orphans: pick(q, all)}, nil
+}
+
+func (fakeOrphans) Keep(context.Context, *adminv1.KeepOrphanRequest) (*adminv1.Done, error) {
+	return &adminv1.Done{Revision: 99}, nil
+}
+
+func (fakeOrphans) Remove(context.Context, *adminv1.DeleteRequest) (*adminv1.Done, error) {
+	return &adminv1.Done{Revision: 99, Message: "its node removes it"}, nil
+}

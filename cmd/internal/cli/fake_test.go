@@ -82,6 +82,7 @@ func (f *fake) listen(t *testing.T, l net.Listener, opts ...grpc.ServerOption) {
 	adminv1.RegisterOperationsServer(s, fakeOperations{f: f})
 	adminv1.RegisterPlansServer(s, fakePlans{f: f})
 	adminv1.RegisterHoldsServer(s, fakeHolds{})
+	adminv1.RegisterOrphansServer(s, fakeOrphans{})
 	adminv1.RegisterObjectsServer(s, fakeObjects{f: f})
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })

@@ -182,6 +182,9 @@ func (j judge) leftovers() []string {
 	for _, d := range compare.Differences(j.in.Input) {
 		switch d.Kind {
 		case compare.UnknownLV, compare.UnknownResource:
+			if j.kept(d) {
+				continue
+			}
 			out = append(out, fmt.Sprintf("%s on %s: %s", d.Object, d.Node, d.Says))
 		default:
 		}
@@ -192,6 +195,14 @@ func (j judge) leftovers() []string {
 		}
 	}
 	return out
+}
+
+// kept says that somebody wants an orphan to stay.
+func (j judge) kept(d compare.Difference) bool {
+	return slices.ContainsFunc(j.in.Reservations, func(r *model.Reservation) bool {
+		volume, _ := compare.VolumeOfLV(r.LV)
+		return r.Kept && r.Pool.Node == d.Node && volume == d.Volume
+	})
 }
 
 func (j judge) revisions() []string {

@@ -82,5 +82,6 @@ func Services(c Config) func(grpc.ServiceRegistrar) {
 		adminv1.RegisterObjectsServer(r, &objects{api: a})
 		adminv1.RegisterPlansServer(r, &plans{api: a})
 		adminv1.RegisterHoldsServer(r, &holds{api: a})
+		adminv1.RegisterOrphansServer(r, &orphans{api: a})
 	}
 }

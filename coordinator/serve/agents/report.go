@@ -37,6 +37,9 @@ func takeReport(r *agentv1.Report) func(*inventory.Node) {
 		if s := r.GetAddresses(); s != nil {
 			n.Addresses = reported(s)
 		}
+		if k := r.GetKept(); k != nil {
+			n.Kept = kept(k)
+		}
 		if a := r.GetAccepted(); a != nil {
 			n.Accepted = inventory.Order{Incarnation: a.GetIncarnation(), Index: a.GetIndex()}
 		}
@@ -135,4 +138,32 @@ func reported(s *agentv1.Addresses) map[string]netip.Addr {
 		}
 	}
 	return out
+}
+
+// kept reads what an agent was once ordered to hold, and holds still.
+func kept(k *agentv1.Kept) []inventory.Kept {
+	var out []inventory.Kept
+	for _, r := range k.GetResources() {
+		one := inventory.Kept{
+			Volume: r.GetVolume(), VolumeUID: r.GetVolumeUid(), ID: int(r.GetReplicaId()), UID: r.GetReplicaUid(),
+			Type: model.ReplicaType(r.GetType()), HostName: r.GetHostName(), Port: int(r.GetPort()), Addresses: r.GetAddresses(),
+			Secret: drbd.Secret(r.GetSecret()), DRBD: r.GetDrbd(), Revision: r.GetRevision(), SoleRound: r.GetSoleRound(),
+			Formed: r.GetFormed(), Quorum: int(r.GetQuorum()), MinimumRedundancy: int(r.GetQuorumMinimumRedundancy()), TwoPrimaries: r.GetTwoPrimaries(),
+		}
+		for _, d := range r.GetDevices() {
+			b := d.GetBacking()
+			one.Devices = append(one.Devices, inventory.KeptDevice{
+				Number: int(d.GetNumber()), Minor: int(d.GetMinor()), Size: d.GetSize(), Reservation: b.GetReservation(),
+				VG: b.GetVg(), VGUUID: b.GetVgUuid(), ThinPool: b.GetThinPool(), LV: b.GetLv(), LVUUID: b.GetLvUuid(),
+			})
+		}
+		for _, p := range r.GetPeers() {
+			one.Peers = append(one.Peers, inventory.KeptPeer{
+				ID: int(p.GetId()), Type: model.ReplicaType(p.GetType()), Node: p.GetNode(), HostName: p.GetHostName(),
+				Port: int(p.GetPort()), Addresses: p.GetAddresses(),
+			})
+		}
+		out = append(out, one)
+	}
+	return byName(out, func(k inventory.Kept) string { return k.Volume })
 }

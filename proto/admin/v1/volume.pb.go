@@ -1588,7 +1588,7 @@ var File_admin_v1_volume_proto protoreflect.FileDescriptor
 
 const file_admin_v1_volume_proto_rawDesc = "" +
 	"\n" +
-	"\x15admin/v1/volume.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n" +
+	"\x15admin/v1/volume.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x15admin/v1/orphan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n" +
 	"\fVolumeDevice\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"\xd2\x06\n" +
@@ -1754,7 +1754,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"transition\";\n" +
 	"\rAttachRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node2\xd7\x03\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node2\x9a\x04\n" +
 	"\aVolumes\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListVolumesResponse\x12C\n" +
 	"\x06Create\x12\".rvol.admin.v1.CreateVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
@@ -1762,7 +1762,8 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12C\n" +
 	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
-	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done2\xb6\x02\n" +
+	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
+	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\xb6\x02\n" +
 	"\bReplicas\x12G\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse\x12G\n" +
 	"\x03Add\x12 .rvol.admin.v1.AddReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12I\n" +
@@ -1818,7 +1819,8 @@ var file_admin_v1_volume_proto_goTypes = []any{
 	(*LabelChange)(nil),             // 27: rvol.admin.v1.LabelChange
 	(*ListRequest)(nil),             // 28: rvol.admin.v1.ListRequest
 	(*DeleteRequest)(nil),           // 29: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                    // 30: rvol.admin.v1.Done
+	(*AdoptVolumeRequest)(nil),      // 30: rvol.admin.v1.AdoptVolumeRequest
+	(*Done)(nil),                    // 31: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
 	24, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
@@ -1860,27 +1862,29 @@ var file_admin_v1_volume_proto_depIdxs = []int32{
 	13, // 36: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
 	19, // 37: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
 	19, // 38: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	28, // 39: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	15, // 40: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
-	16, // 41: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
-	17, // 42: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
-	28, // 43: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	28, // 44: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 45: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 46: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 47: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	30, // 48: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 49: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	5,  // 50: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	30, // 51: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	8,  // 52: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	18, // 53: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
-	18, // 54: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
-	18, // 55: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
-	9,  // 56: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 57: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	45, // [45:58] is the sub-list for method output_type
-	32, // [32:45] is the sub-list for method input_type
+	30, // 39: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
+	28, // 40: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	15, // 41: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
+	16, // 42: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
+	17, // 43: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
+	28, // 44: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	28, // 45: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 46: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 47: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 48: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	31, // 49: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 50: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	5,  // 51: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	31, // 52: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	1,  // 53: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
+	8,  // 54: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	18, // 55: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	18, // 56: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	18, // 57: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	9,  // 58: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	10, // 59: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	46, // [46:60] is the sub-list for method output_type
+	32, // [32:46] is the sub-list for method input_type
 	32, // [32:32] is the sub-list for extension type_name
 	32, // [32:32] is the sub-list for extension extendee
 	0,  // [0:32] is the sub-list for field type_name
@@ -1892,6 +1896,7 @@ func file_admin_v1_volume_proto_init() {
 		return
 	}
 	file_admin_v1_common_proto_init()
+	file_admin_v1_orphan_proto_init()
 	file_admin_v1_volume_proto_msgTypes[1].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[3].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[4].OneofWrappers = []any{}

@@ -26,6 +26,7 @@ const (
 	Volumes_Resize_FullMethodName = "/rvol.admin.v1.Volumes/Resize"
 	Volumes_Attach_FullMethodName = "/rvol.admin.v1.Volumes/Attach"
 	Volumes_Detach_FullMethodName = "/rvol.admin.v1.Volumes/Detach"
+	Volumes_Adopt_FullMethodName  = "/rvol.admin.v1.Volumes/Adopt"
 )
 
 // VolumesClient is the client API for Volumes service.
@@ -40,6 +41,8 @@ type VolumesClient interface {
 	Resize(ctx context.Context, in *ResizeVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error)
 	Detach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Done, error)
+	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
+	Adopt(ctx context.Context, in *AdoptVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 }
 
 type volumesClient struct {
@@ -120,6 +123,16 @@ func (c *volumesClient) Detach(ctx context.Context, in *AttachRequest, opts ...g
 	return out, nil
 }
 
+func (c *volumesClient) Adopt(ctx context.Context, in *AdoptVolumeRequest, opts ...grpc.CallOption) (*Volume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Volume)
+	err := c.cc.Invoke(ctx, Volumes_Adopt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // VolumesServer is the server API for Volumes service.
 // All implementations must embed UnimplementedVolumesServer
 // for forward compatibility.
@@ -132,6 +145,8 @@ type VolumesServer interface {
 	Resize(context.Context, *ResizeVolumeRequest) (*Volume, error)
 	Attach(context.Context, *AttachRequest) (*Attachment, error)
 	Detach(context.Context, *AttachRequest) (*Done, error)
+	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
+	Adopt(context.Context, *AdoptVolumeRequest) (*Volume, error)
 	mustEmbedUnimplementedVolumesServer()
 }
 
@@ -162,6 +177,9 @@ func (UnimplementedVolumesServer) Attach(context.Context, *AttachRequest) (*Atta
 }
 func (UnimplementedVolumesServer) Detach(context.Context, *AttachRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Detach not implemented")
+}
+func (UnimplementedVolumesServer) Adopt(context.Context, *AdoptVolumeRequest) (*Volume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Adopt not implemented")
 }
 func (UnimplementedVolumesServer) mustEmbedUnimplementedVolumesServer() {}
 func (UnimplementedVolumesServer) testEmbeddedByValue()                 {}
@@ -310,6 +328,24 @@ func _Volumes_Detach_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Volumes_Adopt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AdoptVolumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Adopt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Adopt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Adopt(ctx, req.(*AdoptVolumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Volumes_ServiceDesc is the grpc.ServiceDesc for Volumes service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -344,6 +380,10 @@ var Volumes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Detach",
 			Handler:    _Volumes_Detach_Handler,
+		},
+		{
+			MethodName: "Adopt",
+			Handler:    _Volumes_Adopt_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

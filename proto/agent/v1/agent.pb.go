@@ -984,6 +984,7 @@ type Report struct {
 	Capabilities  *Capabilities          `protobuf:"bytes,7,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
 	Addresses     *Addresses             `protobuf:"bytes,8,opt,name=addresses,proto3" json:"addresses,omitempty"`
 	Accepted      *Order                 `protobuf:"bytes,9,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	Kept          *Kept                  `protobuf:"bytes,10,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1081,6 +1082,59 @@ func (x *Report) GetAccepted() *Order {
 	return nil
 }
 
+func (x *Report) GetKept() *Kept {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+// Kept is what the agent was once ordered to hold, and holds still, although the newest
+// order does not name it and never released it.
+type Kept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Resources     []*DesiredResource     `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Kept) GetResources() []*DesiredResource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 type Addresses struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ByNetwork     map[string]string      `protobuf:"bytes,1,rep,name=by_network,json=byNetwork,proto3" json:"by_network,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1090,7 +1144,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1156,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1169,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Addresses) GetByNetwork() map[string]string {
@@ -1134,7 +1188,7 @@ type Conditions struct {
 
 func (x *Conditions) Reset() {
 	*x = Conditions{}
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1200,7 @@ func (x *Conditions) String() string {
 func (*Conditions) ProtoMessage() {}
 
 func (x *Conditions) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1213,7 @@ func (x *Conditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conditions.ProtoReflect.Descriptor instead.
 func (*Conditions) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Conditions) GetConditions() []*Condition {
@@ -1181,7 +1235,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1247,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1260,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Condition) GetType() string {
@@ -1247,7 +1301,7 @@ type Storage struct {
 
 func (x *Storage) Reset() {
 	*x = Storage{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1313,7 @@ func (x *Storage) String() string {
 func (*Storage) ProtoMessage() {}
 
 func (x *Storage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1326,7 @@ func (x *Storage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Storage.ProtoReflect.Descriptor instead.
 func (*Storage) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Storage) GetVgs() []*VG {
@@ -1306,7 +1360,7 @@ type VG struct {
 
 func (x *VG) Reset() {
 	*x = VG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1372,7 @@ func (x *VG) String() string {
 func (*VG) ProtoMessage() {}
 
 func (x *VG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1385,7 @@ func (x *VG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VG.ProtoReflect.Descriptor instead.
 func (*VG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VG) GetName() string {
@@ -1412,7 +1466,7 @@ type ThinPool struct {
 
 func (x *ThinPool) Reset() {
 	*x = ThinPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1478,7 @@ func (x *ThinPool) String() string {
 func (*ThinPool) ProtoMessage() {}
 
 func (x *ThinPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1491,7 @@ func (x *ThinPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThinPool.ProtoReflect.Descriptor instead.
 func (*ThinPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ThinPool) GetName() string {
@@ -1505,7 +1559,7 @@ type LV struct {
 
 func (x *LV) Reset() {
 	*x = LV{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1571,7 @@ func (x *LV) String() string {
 func (*LV) ProtoMessage() {}
 
 func (x *LV) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1584,7 @@ func (x *LV) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LV.ProtoReflect.Descriptor instead.
 func (*LV) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LV) GetName() string {
@@ -1599,7 +1653,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1665,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1678,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Resources) GetResources() []*Resource {
@@ -1656,7 +1710,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1722,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1735,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Resource) GetName() string {
@@ -1741,7 +1795,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1807,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1820,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Device) GetNumber() int32 {
@@ -1831,7 +1885,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1897,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1910,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Peer) GetName() string {
@@ -1907,7 +1961,7 @@ type PeerDevice struct {
 
 func (x *PeerDevice) Reset() {
 	*x = PeerDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +1973,7 @@ func (x *PeerDevice) String() string {
 func (*PeerDevice) ProtoMessage() {}
 
 func (x *PeerDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +1986,7 @@ func (x *PeerDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerDevice.ProtoReflect.Descriptor instead.
 func (*PeerDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PeerDevice) GetNumber() int32 {
@@ -1980,7 +2034,7 @@ type Replicas struct {
 
 func (x *Replicas) Reset() {
 	*x = Replicas{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2046,7 @@ func (x *Replicas) String() string {
 func (*Replicas) ProtoMessage() {}
 
 func (x *Replicas) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2059,7 @@ func (x *Replicas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicas.ProtoReflect.Descriptor instead.
 func (*Replicas) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Replicas) GetReplicas() []*ReplicaState {
@@ -2043,7 +2097,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2109,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2122,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReplicaState) GetVolume() string {
@@ -2168,7 +2222,7 @@ type BackingState struct {
 
 func (x *BackingState) Reset() {
 	*x = BackingState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2234,7 @@ func (x *BackingState) String() string {
 func (*BackingState) ProtoMessage() {}
 
 func (x *BackingState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2247,7 @@ func (x *BackingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackingState.ProtoReflect.Descriptor instead.
 func (*BackingState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BackingState) GetNumber() int32 {
@@ -2249,7 +2303,7 @@ type Desired struct {
 
 func (x *Desired) Reset() {
 	*x = Desired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2315,7 @@ func (x *Desired) String() string {
 func (*Desired) ProtoMessage() {}
 
 func (x *Desired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2328,7 @@ func (x *Desired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Desired.ProtoReflect.Descriptor instead.
 func (*Desired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Desired) GetOrder() *Order {
@@ -2351,7 +2405,7 @@ type OfferedPool struct {
 
 func (x *OfferedPool) Reset() {
 	*x = OfferedPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2417,7 @@ func (x *OfferedPool) String() string {
 func (*OfferedPool) ProtoMessage() {}
 
 func (x *OfferedPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2430,7 @@ func (x *OfferedPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferedPool.ProtoReflect.Descriptor instead.
 func (*OfferedPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OfferedPool) GetVg() string {
@@ -2434,7 +2488,7 @@ type DesiredResource struct {
 
 func (x *DesiredResource) Reset() {
 	*x = DesiredResource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2500,7 @@ func (x *DesiredResource) String() string {
 func (*DesiredResource) ProtoMessage() {}
 
 func (x *DesiredResource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2513,7 @@ func (x *DesiredResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredResource.ProtoReflect.Descriptor instead.
 func (*DesiredResource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DesiredResource) GetVolume() string {
@@ -2657,7 +2711,7 @@ type DesiredDevice struct {
 
 func (x *DesiredDevice) Reset() {
 	*x = DesiredDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2723,7 @@ func (x *DesiredDevice) String() string {
 func (*DesiredDevice) ProtoMessage() {}
 
 func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2736,7 @@ func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredDevice.ProtoReflect.Descriptor instead.
 func (*DesiredDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DesiredDevice) GetNumber() int32 {
@@ -2736,7 +2790,7 @@ type Backing struct {
 
 func (x *Backing) Reset() {
 	*x = Backing{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +2802,7 @@ func (x *Backing) String() string {
 func (*Backing) ProtoMessage() {}
 
 func (x *Backing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +2815,7 @@ func (x *Backing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backing.ProtoReflect.Descriptor instead.
 func (*Backing) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Backing) GetReservation() string {
@@ -2834,7 +2888,7 @@ type DesiredPeer struct {
 
 func (x *DesiredPeer) Reset() {
 	*x = DesiredPeer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +2900,7 @@ func (x *DesiredPeer) String() string {
 func (*DesiredPeer) ProtoMessage() {}
 
 func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +2913,7 @@ func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredPeer.ProtoReflect.Descriptor instead.
 func (*DesiredPeer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DesiredPeer) GetId() int32 {
@@ -2922,7 +2976,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +2988,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3001,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Release) GetReservation() string {
@@ -3028,7 +3082,7 @@ type OperationGrant struct {
 
 func (x *OperationGrant) Reset() {
 	*x = OperationGrant{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3094,7 @@ func (x *OperationGrant) String() string {
 func (*OperationGrant) ProtoMessage() {}
 
 func (x *OperationGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3107,7 @@ func (x *OperationGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationGrant.ProtoReflect.Descriptor instead.
 func (*OperationGrant) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OperationGrant) GetId() string {
@@ -3110,7 +3164,7 @@ type NewUUID struct {
 
 func (x *NewUUID) Reset() {
 	*x = NewUUID{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3176,7 @@ func (x *NewUUID) String() string {
 func (*NewUUID) ProtoMessage() {}
 
 func (x *NewUUID) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3189,7 @@ func (x *NewUUID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewUUID.ProtoReflect.Descriptor instead.
 func (*NewUUID) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NewUUID) GetClearBitmap() bool {
@@ -3177,7 +3231,7 @@ type CreateVG struct {
 
 func (x *CreateVG) Reset() {
 	*x = CreateVG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3243,7 @@ func (x *CreateVG) String() string {
 func (*CreateVG) ProtoMessage() {}
 
 func (x *CreateVG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3256,7 @@ func (x *CreateVG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVG.ProtoReflect.Descriptor instead.
 func (*CreateVG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CreateVG) GetVg() string {
@@ -3238,7 +3292,7 @@ type OperationResult struct {
 
 func (x *OperationResult) Reset() {
 	*x = OperationResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3304,7 @@ func (x *OperationResult) String() string {
 func (*OperationResult) ProtoMessage() {}
 
 func (x *OperationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3317,7 @@ func (x *OperationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationResult.ProtoReflect.Descriptor instead.
 func (*OperationResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OperationResult) GetId() string {
@@ -3308,7 +3362,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3374,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3387,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3391,7 +3445,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3457,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3470,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -3463,7 +3517,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3529,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3542,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RenewRequest) GetCsr() []byte {
@@ -3509,7 +3563,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3575,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3588,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RenewResponse) GetCertificate() []byte {
@@ -3636,7 +3690,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\rReportRequest\"\v\n" +
 	"\tHeartbeat\"\x1b\n" +
 	"\tResultAck\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xbd\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xe6\x03\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04full\x18\x01 \x01(\bR\x04full\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x120\n" +
@@ -3648,7 +3702,11 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"conditions\x12?\n" +
 	"\fcapabilities\x18\a \x01(\v2\x1b.rvol.agent.v1.CapabilitiesR\fcapabilities\x126\n" +
 	"\taddresses\x18\b \x01(\v2\x18.rvol.agent.v1.AddressesR\taddresses\x120\n" +
-	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\"\x91\x01\n" +
+	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\x12'\n" +
+	"\x04kept\x18\n" +
+	" \x01(\v2\x13.rvol.agent.v1.KeptR\x04kept\"D\n" +
+	"\x04Kept\x12<\n" +
+	"\tresources\x18\x01 \x03(\v2\x1e.rvol.agent.v1.DesiredResourceR\tresources\"\x91\x01\n" +
 	"\tAddresses\x12F\n" +
 	"\n" +
 	"by_network\x18\x01 \x03(\v2'.rvol.agent.v1.Addresses.ByNetworkEntryR\tbyNetwork\x1a<\n" +
@@ -3911,7 +3969,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
@@ -3926,106 +3984,109 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Heartbeat)(nil),             // 10: rvol.agent.v1.Heartbeat
 	(*ResultAck)(nil),             // 11: rvol.agent.v1.ResultAck
 	(*Report)(nil),                // 12: rvol.agent.v1.Report
-	(*Addresses)(nil),             // 13: rvol.agent.v1.Addresses
-	(*Conditions)(nil),            // 14: rvol.agent.v1.Conditions
-	(*Condition)(nil),             // 15: rvol.agent.v1.Condition
-	(*Storage)(nil),               // 16: rvol.agent.v1.Storage
-	(*VG)(nil),                    // 17: rvol.agent.v1.VG
-	(*ThinPool)(nil),              // 18: rvol.agent.v1.ThinPool
-	(*LV)(nil),                    // 19: rvol.agent.v1.LV
-	(*Resources)(nil),             // 20: rvol.agent.v1.Resources
-	(*Resource)(nil),              // 21: rvol.agent.v1.Resource
-	(*Device)(nil),                // 22: rvol.agent.v1.Device
-	(*Peer)(nil),                  // 23: rvol.agent.v1.Peer
-	(*PeerDevice)(nil),            // 24: rvol.agent.v1.PeerDevice
-	(*Replicas)(nil),              // 25: rvol.agent.v1.Replicas
-	(*ReplicaState)(nil),          // 26: rvol.agent.v1.ReplicaState
-	(*BackingState)(nil),          // 27: rvol.agent.v1.BackingState
-	(*Desired)(nil),               // 28: rvol.agent.v1.Desired
-	(*OfferedPool)(nil),           // 29: rvol.agent.v1.OfferedPool
-	(*DesiredResource)(nil),       // 30: rvol.agent.v1.DesiredResource
-	(*DesiredDevice)(nil),         // 31: rvol.agent.v1.DesiredDevice
-	(*Backing)(nil),               // 32: rvol.agent.v1.Backing
-	(*DesiredPeer)(nil),           // 33: rvol.agent.v1.DesiredPeer
-	(*Release)(nil),               // 34: rvol.agent.v1.Release
-	(*OperationGrant)(nil),        // 35: rvol.agent.v1.OperationGrant
-	(*NewUUID)(nil),               // 36: rvol.agent.v1.NewUUID
-	(*CreateVG)(nil),              // 37: rvol.agent.v1.CreateVG
-	(*OperationResult)(nil),       // 38: rvol.agent.v1.OperationResult
-	(*JoinRequest)(nil),           // 39: rvol.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 40: rvol.agent.v1.JoinResponse
-	(*RenewRequest)(nil),          // 41: rvol.agent.v1.RenewRequest
-	(*RenewResponse)(nil),         // 42: rvol.agent.v1.RenewResponse
-	nil,                           // 43: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 44: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 45: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 46: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 47: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 48: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 49: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
+	(*Kept)(nil),                  // 13: rvol.agent.v1.Kept
+	(*Addresses)(nil),             // 14: rvol.agent.v1.Addresses
+	(*Conditions)(nil),            // 15: rvol.agent.v1.Conditions
+	(*Condition)(nil),             // 16: rvol.agent.v1.Condition
+	(*Storage)(nil),               // 17: rvol.agent.v1.Storage
+	(*VG)(nil),                    // 18: rvol.agent.v1.VG
+	(*ThinPool)(nil),              // 19: rvol.agent.v1.ThinPool
+	(*LV)(nil),                    // 20: rvol.agent.v1.LV
+	(*Resources)(nil),             // 21: rvol.agent.v1.Resources
+	(*Resource)(nil),              // 22: rvol.agent.v1.Resource
+	(*Device)(nil),                // 23: rvol.agent.v1.Device
+	(*Peer)(nil),                  // 24: rvol.agent.v1.Peer
+	(*PeerDevice)(nil),            // 25: rvol.agent.v1.PeerDevice
+	(*Replicas)(nil),              // 26: rvol.agent.v1.Replicas
+	(*ReplicaState)(nil),          // 27: rvol.agent.v1.ReplicaState
+	(*BackingState)(nil),          // 28: rvol.agent.v1.BackingState
+	(*Desired)(nil),               // 29: rvol.agent.v1.Desired
+	(*OfferedPool)(nil),           // 30: rvol.agent.v1.OfferedPool
+	(*DesiredResource)(nil),       // 31: rvol.agent.v1.DesiredResource
+	(*DesiredDevice)(nil),         // 32: rvol.agent.v1.DesiredDevice
+	(*Backing)(nil),               // 33: rvol.agent.v1.Backing
+	(*DesiredPeer)(nil),           // 34: rvol.agent.v1.DesiredPeer
+	(*Release)(nil),               // 35: rvol.agent.v1.Release
+	(*OperationGrant)(nil),        // 36: rvol.agent.v1.OperationGrant
+	(*NewUUID)(nil),               // 37: rvol.agent.v1.NewUUID
+	(*CreateVG)(nil),              // 38: rvol.agent.v1.CreateVG
+	(*OperationResult)(nil),       // 39: rvol.agent.v1.OperationResult
+	(*JoinRequest)(nil),           // 40: rvol.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 41: rvol.agent.v1.JoinResponse
+	(*RenewRequest)(nil),          // 42: rvol.agent.v1.RenewRequest
+	(*RenewResponse)(nil),         // 43: rvol.agent.v1.RenewResponse
+	nil,                           // 44: rvol.agent.v1.Hello.AddressesEntry
+	nil,                           // 45: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 46: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 47: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 48: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 49: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 50: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
 	5,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
 	12, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
-	38, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
+	39, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
 	10, // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
 	2,  // 4: rvol.agent.v1.FromAgent.sole_request:type_name -> rvol.agent.v1.SoleRequest
 	7,  // 5: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
-	28, // 6: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
+	29, // 6: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
 	8,  // 7: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
 	9,  // 8: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
 	11, // 9: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
 	3,  // 10: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
 	10, // 11: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
-	43, // 12: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	44, // 12: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
 	6,  // 13: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
 	4,  // 14: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
-	16, // 15: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
-	20, // 16: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
-	25, // 17: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
-	14, // 18: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
+	17, // 15: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
+	21, // 16: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
+	26, // 17: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
+	15, // 18: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
 	6,  // 19: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
-	13, // 20: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
+	14, // 20: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
 	4,  // 21: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
-	44, // 22: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
-	15, // 23: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
-	17, // 24: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
-	18, // 25: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
-	19, // 26: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
-	21, // 27: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
-	22, // 28: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
-	23, // 29: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
-	24, // 30: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
-	26, // 31: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	27, // 32: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	4,  // 33: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	30, // 34: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	34, // 35: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	35, // 36: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	29, // 37: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	45, // 38: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	31, // 39: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	33, // 40: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	46, // 41: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	32, // 42: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	47, // 43: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	36, // 44: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	37, // 45: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	48, // 46: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	49, // 47: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	50, // 48: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 49: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	39, // 50: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	41, // 51: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	1,  // 52: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	40, // 53: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	42, // 54: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	52, // [52:55] is the sub-list for method output_type
-	49, // [49:52] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	13, // 22: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
+	31, // 23: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
+	45, // 24: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	16, // 25: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
+	18, // 26: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
+	19, // 27: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
+	20, // 28: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
+	22, // 29: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
+	23, // 30: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
+	24, // 31: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
+	25, // 32: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
+	27, // 33: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
+	28, // 34: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	4,  // 35: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	31, // 36: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	35, // 37: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	36, // 38: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	30, // 39: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	46, // 40: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	32, // 41: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	34, // 42: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	47, // 43: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	33, // 44: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	48, // 45: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	37, // 46: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	38, // 47: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	49, // 48: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	50, // 49: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	51, // 50: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 51: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	40, // 52: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	42, // 53: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	1,  // 54: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	41, // 55: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	43, // 56: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	54, // [54:57] is the sub-list for method output_type
+	51, // [51:54] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4055,7 +4116,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
