@@ -102,21 +102,30 @@ func agree(in Input) error {
 		return fmt.Errorf("%w: its two copies do not see each other, and nobody knows which is newer: let them connect first", model.ErrBusy)
 	}
 	for _, r := range in.Replicas {
-		switch {
-		case r.VolumeUID != first.VolumeUID || r.Secret != first.Secret || r.DRBD != first.DRBD:
-			return fmt.Errorf("%w: %s and %s hold different volumes of that name", model.ErrInvalid, first.Node, r.Node)
-		case !r.Formed:
-			return fmt.Errorf("%w: it was never formed on node %s: it has no data", model.ErrInvalid, r.Node)
-		case r.Type == model.LiminalDiskful:
-			return fmt.Errorf("%w: its copy on node %s was being added or removed: bring its node's resource to an end by hand", model.ErrBusy, r.Node)
-		case !slices.EqualFunc(r.Devices, first.Devices, func(a, b inventory.KeptDevice) bool { return a.Number == b.Number && a.Size == b.Size }):
-			return fmt.Errorf("%w: its devices differ between %s and %s", model.ErrInvalid, first.Node, r.Node)
+		if err := alike(first, r); err != nil {
+			return err
 		}
 		for _, p := range r.Peers {
 			if !there[p.ID] {
 				return fmt.Errorf("%w: node %s had replica %d of it, and its agent does not report it: wait for that node", model.ErrBusy, p.Node, p.ID)
 			}
 		}
+	}
+	return nil
+}
+
+// alike makes sure that two agents speak of the same volume, and that it has data.
+func alike(first, r Replica) error {
+	same := slices.EqualFunc(r.Devices, first.Devices, func(a, b inventory.KeptDevice) bool { return a.Number == b.Number && a.Size == b.Size })
+	switch {
+	case r.VolumeUID != first.VolumeUID || r.Secret != first.Secret || r.DRBD != first.DRBD:
+		return fmt.Errorf("%w: %s and %s hold different volumes of that name", model.ErrInvalid, first.Node, r.Node)
+	case !r.Formed:
+		return fmt.Errorf("%w: it was never formed on node %s: it has no data", model.ErrInvalid, r.Node)
+	case r.Type == model.LiminalDiskful:
+		return fmt.Errorf("%w: its copy on node %s was being added or removed: bring its node's resource to an end by hand", model.ErrBusy, r.Node)
+	case !same:
+		return fmt.Errorf("%w: its devices differ between %s and %s", model.ErrInvalid, first.Node, r.Node)
 	}
 	return nil
 }
