@@ -50,7 +50,7 @@ type Engine struct {
 		together  map[string]int64
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
-	tried map[string]time.Time // when a resource was last told to connect
+	tried map[string]time.Time // when a connection was last tried again
 	keys  map[string]*key
 	links map[string]string // by name below /dev
 }

@@ -24,21 +24,21 @@ func (e *Engine) promote(ctx context.Context, s decide.Primary) error {
 // connectPause is how often a connection is tried that DRBD has given up.
 const connectPause = 20 * time.Second
 
-var errStandAlone = errors.New("DRBD has given up the connection to the other copy, and tries it again from time to time: if their data went apart, see the kernel's log")
+var errStandAlone = errors.New("DRBD has given up the connection, and tries it again from time to time: if the copies' data went apart, see the kernel's log")
 
 // connect tries once in a while: copies that went apart refuse each other
 // every time.
 func (e *Engine) connect(ctx context.Context, s decide.Connect) error {
 	e.mu.Lock()
-	last := e.tried[s.Resource]
-	if e.tried[s.Resource] = time.Now(); time.Since(last) < connectPause {
-		e.tried[s.Resource] = last
+	early := time.Since(e.tried[s.String()]) < connectPause
+	if !early {
+		e.tried[s.String()] = time.Now()
 	}
 	e.mu.Unlock()
-	if time.Since(last) < connectPause {
+	if early {
 		return errStandAlone
 	}
-	err := e.DRBD.Tool().Connect(ctx, e.ref(s.Target), 0)
+	err := e.DRBD.Tool().Connect(ctx, e.ref(s.Target), s.Peer)
 	if errors.Is(err, drbd.ErrAlreadyConnected) {
 		return nil
 	}

@@ -99,7 +99,8 @@ func (p *planner) hold(r Resource, want string, state *ReplicaState) *Refusal {
 	default:
 		p.link(r)
 		p.arbitrated(r)
-		return p.serve(r, want, state)
+		why = p.serve(r, want, state)
+		p.reconnect(r)
 	}
 	return why
 }

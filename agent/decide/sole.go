@@ -2,24 +2,37 @@ package decide
 
 import "rvol/drbd"
 
-// arbitrated adds what a volume of two copies on DRBD 8.4 needs so that one
-// can go on alone, and be joined by the other again.
+// arbitrated adds what a volume of two copies on DRBD 8.4 needs so that the
+// one that went on alone is no longer the only one that may.
 func (p *planner) arbitrated(r Resource) {
-	if !r.Arbitrated() || p.passive {
-		return
-	}
-	switch {
-	case r.Formed && givenUp(p.up) && (p.up.Role == drbd.Secondary || !p.up.Suspended.Any()):
-		p.add(Connect{r.target(false)})
-	case r.SoleRound > p.in.Facts.Together[r.Name] && Together(p.up):
+	if r.Arbitrated() && !p.passive && r.SoleRound > p.in.Facts.Together[r.Name] && Together(p.up) {
 		p.add(ConfirmTogether{Resource: r.Name, Round: r.SoleRound})
 	}
 }
 
-// givenUp says that DRBD 8.4 tries to connect no more: it lists no peer then,
-// or one that is StandAlone.
-func givenUp(r drbd.Resource) bool {
-	return len(r.Peers) == 0 || r.Peers[0].Conn == drbd.StandAlone
+// reconnect tries again what DRBD has given up: copies that went apart refuse
+// each other every time, unharmed.
+func (p *planner) reconnect(r Resource) {
+	frozen := p.in.Observed.DRBD.Is84() && p.up.Role == drbd.Primary && p.up.Suspended.Any()
+	if p.passive || !r.Member || !r.Formed || frozen {
+		return
+	}
+	for _, peer := range r.Peers {
+		if p.givenUp(peer.ID) {
+			p.add(Connect{Target: r.target(false), Peer: peer.ID})
+		}
+	}
+}
+
+// givenUp says that DRBD tries to reach a peer no more: the connection is
+// StandAlone. DRBD 8.4 lists none then, or its only one.
+func (p *planner) givenUp(id drbd.NodeID) bool {
+	for _, peer := range p.up.Peers {
+		if peer.NodeID == id || p.in.Observed.DRBD.Is84() {
+			return peer.Conn == drbd.StandAlone
+		}
+	}
+	return p.in.Observed.DRBD.Is84()
 }
 
 // connected says that DRBD 8.4's peer is there.

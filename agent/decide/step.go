@@ -107,8 +107,11 @@ type (
 		Target
 		Ask bool
 	}
-	// Connect tries to reach the peer again, on DRBD 8.4, which has given up.
-	Connect struct{ Target }
+	// Connect tries to reach a peer again that DRBD has given up.
+	Connect struct {
+		Target
+		Peer drbd.NodeID
+	}
 	// ConfirmTogether looks whether both copies are together, after the order
 	// of a round in which one of them could go on alone.
 	ConfirmTogether struct {
@@ -238,7 +241,9 @@ func (s Adjust) String() string { return "adjust " + s.Resource }
 func (s Primary) String() string { return "make " + s.Resource + " Primary" }
 
 // String tells people what is being done.
-func (s Connect) String() string { return "connect " + s.Resource + " again" }
+func (s Connect) String() string {
+	return fmt.Sprintf("connect %s to replica %s again", s.Resource, s.Peer)
+}
 
 // String tells people what is being done.
 func (s ConfirmTogether) String() string {

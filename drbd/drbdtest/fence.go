@@ -182,10 +182,10 @@ func (r *resource) thaw() {
 }
 
 // resend lets I/O go on with the peer that is back: it gets what was under
-// way.
+// way, unless a resync brings that, or takes it away.
 func (c *conn) resend() {
 	r := c.res
-	if !r.frozenIO || c.state != drbd.Connected {
+	if r.is84() && !r.frozenIO || c.state != drbd.Connected {
 		return
 	}
 	r.frozenIO = false
@@ -195,7 +195,7 @@ func (c *conn) resend() {
 			continue
 		}
 		for _, e := range d.unsent {
-			if o != nil && o.disk != nil && d.disk != nil {
+			if p.repl == drbd.Established && o != nil && o.disk != nil && d.disk != nil {
 				_ = transfer(d.disk, o.disk, e) // a disk that fails now fails at the next write too
 			}
 		}

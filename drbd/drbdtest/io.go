@@ -102,6 +102,12 @@ func (d *device) giveUp(where Extent) {
 	case d.md == nil || d.res.node.resources[d.res.name] != d.res:
 	case d.res.frozenIO:
 		d.unsent = append(d.unsent, where)
+	case d.res.frozen() != "no": // no quorum: it waits on, and no generation begins
+		d.unsent = append(d.unsent, where)
+		for _, slot := range d.md.Peers {
+			slot.OutOfSync = slot.OutOfSync.add(blocks(where))
+		}
+		d.save()
 	default:
 		markMissing([]*device{d}, where)
 	}

@@ -171,11 +171,11 @@ func (d *draft) wait(u Use, reason, why string) {
 	d.put = append(d.put, n)
 }
 
-// ended removes an attachment whose node is proven Secondary, and gives it back when its
+// ended removes an attachment whose node is proven Secondary or powerless, and gives it back when its
 // device is held open: a detach in use is refused, not forced. It reports whether the node
 // no longer counts as a user.
 func (d *draft) ended(u Use) bool {
-	if u.Granted {
+	if u.Granted && !d.outvoted(u) {
 		if !u.Known || u.Accepted < u.Revision {
 			return false
 		}

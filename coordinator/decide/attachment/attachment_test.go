@@ -271,6 +271,46 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// lost is a volume on DRBD 9 whose user on n1 is leaving and says nothing; n2 and its
+// tie-breaker have quorum without it.
+func lost() attachment.Input {
+	in := world()
+	in.Status.DRBD, in.Status.Datamesh.Quorum = "9", 2
+	in.Replicas[0].Said = attachment.Said{}
+	in.Replicas[1].Resource.Peers = []inventory.Peer{{NodeID: 0, Connection: drbd.Connecting}, {NodeID: 2, Connection: drbd.Connected}}
+	in.Replicas = append(in.Replicas, attachment.Replica{Replica: &model.Replica{ID: 2, Type: model.TieBreaker, Node: "n3"}, Said: well(drbd.Secondary)})
+	use(&in, "n1", 0, granted, ending, func(u *attachment.Use) { u.Said = attachment.Said{} })
+	return in
+}
+
+func TestALostUserIsOutvotedByQuorumAlone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says   string
+		change func(*attachment.Input)
+		want   []string
+	}{
+		{"the others have quorum", func(*attachment.Input) {}, []string{"gone db-1/n1"}},
+		{"the other copy has just lost its Primary", func(in *attachment.Input) { in.Replicas[1].Resource.Devices[0].Disk = drbd.Consistent }, []string{"gone db-1/n1"}},
+		{"the others have none", func(in *attachment.Input) { in.Replicas[1].Resource.Devices[0].Quorum = false }, nil},
+		{"the other copy is behind", func(in *attachment.Input) { in.Replicas[1].Resource.Devices[0].Disk = drbd.Inconsistent }, nil},
+		{"the other copy says nothing", func(in *attachment.Input) { in.Replicas[1].Known = false }, nil},
+		{"the kernels see each other", func(in *attachment.Input) { in.Replicas[1].Resource.Peers[0].Connection = drbd.Connected }, nil},
+		{"only the tie-breaker has lost it", func(in *attachment.Input) {
+			in.Replicas[2].Resource, in.Replicas[1].Known = in.Replicas[1].Resource, false
+		}, nil},
+		{"quorum is off", func(in *attachment.Input) { in.Status.Datamesh.Quorum = 0 }, nil},
+		{"DRBD 8.4", func(in *attachment.Input) { in.Status.DRBD = "8.4" }, nil},
+		{"nobody asked to detach it", func(in *attachment.Input) { in.Uses[0].DeletingSince = time.Time{} }, nil},
+	} {
+		in := lost()
+		c.change(&in)
+		if diff := cmp.Diff(c.want, written(attachment.Next(in))); diff != "" {
+			t.Errorf("%s: -want +got\n%s", c.says, diff)
+		}
+	}
+}
+
 // A copy that is off cannot confirm, and need not: it is told before it connects again.
 func TestACopyThatNobodyReachesHoldsNoMigrationUp(t *testing.T) {
 	t.Parallel()

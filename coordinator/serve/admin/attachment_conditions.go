@@ -13,7 +13,7 @@ import (
 
 func attachmentOf(v state.View, seen inventory.View, a *model.Attachment) *adminv1.Attachment {
 	attached := attachedOf(v, seen, a)
-	ready := readyOf(v, seen, a, attached)
+	ready := readyOf(a, attached)
 	out := &adminv1.Attachment{
 		Meta: meta(&a.Meta), Volume: a.Volume, Node: a.Node, Granted: a.Granted, Device: devicePath(a.Volume), Message: a.Message,
 		Conditions: conditions([]model.Condition{attached, ready}),
@@ -73,8 +73,8 @@ func grantedOf(v state.View, agent *inventory.Node, a *model.Attachment) model.C
 	return c
 }
 
-// readyOf says whether an attachment can be relied on: what its replica lacks may end it.
-func readyOf(v state.View, seen inventory.View, a *model.Attachment, attached model.Condition) model.Condition {
+// readyOf says whether an attachment can be used, and is to stay.
+func readyOf(a *model.Attachment, attached model.Condition) model.Condition {
 	c := model.Condition{Type: "Ready", Status: attached.Status, Message: attached.Message}
 	switch {
 	case attached.Status == model.Unknown:
@@ -88,11 +88,6 @@ func readyOf(v state.View, seen inventory.View, a *model.Attachment, attached mo
 		return c
 	}
 	c.Reason = "Ready"
-	if r, ok := v.ReplicaOn(a.Node, a.Volume); ok {
-		if st := seen.Node(a.Node).Replicas[r.UID]; st.Error != "" && a.Reason != attachment.InUse {
-			c.Status, c.Reason, c.Message = model.False, "ReplicaNotReady", st.Error
-		}
-	}
 	return c
 }
 
