@@ -58,6 +58,13 @@ func (c *changes) add(e drbd.Event) error {
 	return nil
 }
 
+// all lists what was seen so far: the stream may still run.
+func (c *changes) all() []change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(c.seen), change.compare)
+}
+
 // follow collects the changes of a node until the test ends.
 func (r *replay) follow(name string) {
 	c := newChanges()
@@ -99,7 +106,7 @@ func (r *replay) asRecorded() {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.told)) {
-		for _, ch := range slices.SortedFunc(maps.Keys(r.told[name].seen), change.compare) {
+		for _, ch := range r.told[name].all() {
 			if !recorded.leads(ch, hops) && !slices.Contains(unrecorded, ch) {
 				r.Errorf("%s told %s %s:%s>%s, which no recorded stream does", name, ch.object, ch.field, ch.from, ch.to)
 			}
