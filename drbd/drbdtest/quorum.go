@@ -22,7 +22,7 @@ type votes struct {
 
 func (d *device) votes() votes {
 	var v votes
-	if !d.client && (d.md != nil || d.state != drbd.Diskless) {
+	if !d.client {
 		v.voters++
 		v.present++
 		v.upToDate += b01(d.state == drbd.UpToDate || d.state == drbd.Consistent)
@@ -44,7 +44,7 @@ func (v *votes) count(c *conn, p *peerDev) {
 	connected := c.state == drbd.Connected
 	if p.opts["bitmap"] != "no" {
 		v.voters++
-		v.present += b01(connected && p.disk != drbd.Diskless && p.disk != drbd.DUnknown)
+		v.present += b01(connected) // without a disk too: it is on its way to one, or from it
 		v.upToDate += b01(connected && (p.disk == drbd.UpToDate || p.disk == drbd.Consistent))
 		o := p.remote()
 		v.quorate += b01(connected && p.disk == drbd.UpToDate && o != nil && o.quorum)

@@ -23,8 +23,8 @@ import (
 const (
 	resource = "rvol-db"
 	minor    = drbd.Minor(10000)
-	size     = 8 << 20
-	slow     = "16k" // resync a second: a step that fills a disk lasts minutes
+	size     = 4 << 20
+	slow     = "128k" // resync a second: filling a disk lasts a while
 )
 
 // world is a formed volume on simulated nodes, and what its coordinator would remember.
@@ -225,7 +225,10 @@ func (w *world) unhealthy(disk drbd.DiskState) string {
 		}
 		for _, p := range r.Peers {
 			i := slices.IndexFunc(w.nodes, func(o *node) bool { return w.on(o) != nil && w.on(o).ID == int(p.NodeID) })
-			if i >= 0 && w.nodes[i].on && members[w.nodes[i]] != "" && p.Conn != drbd.Connected {
+			if i < 0 || members[w.nodes[i]] == "" || p.Conn == drbd.Connected {
+				continue
+			}
+			if _, mutual := w.nodes[i].status.Datamesh.Member(w.on(n).ID); mutual {
 				return fmt.Sprintf("%s is %s with %s", n.Name, p.Conn, p.Name)
 			}
 		}
@@ -238,7 +241,7 @@ func (w *world) mayFill(n *node) bool {
 	for i := range w.status.Transitions {
 		t := &w.status.Transitions[i]
 		for _, s := range t.Steps {
-			if s.Name == transition.Synchronize && s.Is(w.on(n).ID) {
+			if s.Name == transition.Synchronize && s.Status != model.StepCompleted && s.Is(w.on(n).ID) {
 				return true
 			}
 		}
