@@ -72,12 +72,20 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // is proven that they are the same: an object that somebody changed in the view stops
 // the process, rather than that coordinators remember different things.
 func Raw(o Object) []byte {
-	m := o.Info()
-	if m.raw != nil {
-		return m.raw
+	if raw := o.Info().raw; raw != nil {
+		return raw
 	}
-	_, b, err := write(o, make([]byte, 0, usual))
-	if err != nil || m.stored != 0 && m.stored != crc32.Checksum(b, castagnoli) {
+	return AppendRaw(make([]byte, 0, usual), o)
+}
+
+// AppendRaw appends what Raw returns.
+func AppendRaw(b []byte, o Object) []byte {
+	m, from := o.Info(), len(b)
+	if m.raw != nil {
+		return append(b, m.raw...)
+	}
+	_, b, err := write(o, b)
+	if err != nil || m.stored != 0 && m.stored != crc32.Checksum(b[from:], castagnoli) {
 		panic(fmt.Sprintf("%s was changed in the view: take a model.Clone first", o.Key()))
 	}
 	return b

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
+	"strings"
 
 	"rvol/coordinator/model"
 )
@@ -39,7 +41,7 @@ func InspectSnapshot(from io.Reader) (SnapshotHead, error) {
 }
 
 func readSnapshot(from io.Reader, serves func(format int) error) (*tables, error) {
-	r := &snapshotReader{serves: serves, buf: bufio.NewReaderSize(from, 1<<16), sum: sha256.New(), t: newTables()}
+	r := &snapshotReader{serves: serves, buf: bufio.NewReaderSize(from, readAhead), sum: sha256.New(), t: newTables()}
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(r.buf, magic); err != nil || string(magic) != snapshotMagic {
 		return nil, errors.New("this is not a snapshot of rvol's state")
@@ -59,16 +61,20 @@ func readSnapshot(from io.Reader, serves func(format int) error) (*tables, error
 	}
 }
 
+const readAhead = 1 << 16 // bytes
+
 type snapshotReader struct {
 	buf  *bufio.Reader
 	sum  hash.Hash
 	t    *tables
 	head *SnapshotHead
+	row  []byte // the record at hand
 
 	serves func(format int) error
 }
 
-// next reads one record, and adds it to the sum unless it is the trailer.
+// next reads one record, and adds it to the sum unless it is the trailer. What it returns
+// holds until it is called again.
 func (r *snapshotReader) next() (sort byte, b []byte, err error) {
 	if sort, err = r.buf.ReadByte(); err != nil {
 		return 0, nil, cut(err)
@@ -80,15 +86,20 @@ func (r *snapshotReader) next() (sort byte, b []byte, err error) {
 	if n > maxRecord {
 		return 0, nil, fmt.Errorf("a record of %d bytes: it is damaged", n)
 	}
-	var data bytes.Buffer // grows with what is there, not with what is claimed
-	if _, err := io.CopyN(&data, r.buf, int64(n)); err != nil {
-		return 0, nil, cut(err)
+	r.row = binary.AppendUvarint(append(r.row[:0], sort), n)
+	front := len(r.row)
+	for left := int(n); left > 0; { // it grows with what is there, not with what is claimed
+		from, some := len(r.row), min(left, readAhead)
+		r.row = slices.Grow(r.row, some)[:from+some]
+		if _, err := io.ReadFull(r.buf, r.row[from:]); err != nil {
+			return 0, nil, cut(err)
+		}
+		left -= some
 	}
 	if sort != recordTrailer {
-		r.sum.Write(binary.AppendUvarint([]byte{sort}, n))
-		r.sum.Write(data.Bytes())
+		r.sum.Write(r.row)
 	}
-	return sort, data.Bytes(), nil
+	return sort, r.row[front:], nil
 }
 
 func cut(err error) error {
@@ -152,18 +163,17 @@ func (r *snapshotReader) takeObject(b []byte) error {
 		return errors.New("an object's record makes no sense: it is damaged")
 	}
 	b = b[n+m:]
-	var k model.Key
-	if err := k.UnmarshalText(b[:length]); err != nil {
-		return err
-	}
-	o, err := model.Decode(k.Kind, b[length:], rev)
+	key := string(b[:length])
+	kind, name, _ := strings.Cut(key, "/")
+	o, err := model.Decode(model.Kind(kind), b[length:], rev)
 	if err != nil {
 		return err
 	}
-	if o.Key() != k {
-		return fmt.Errorf("%s stands in the place of %s: it is damaged", o.Key(), k)
+	if k := o.Key(); string(k.Kind) != kind || k.Name != name || name == "" {
+		return fmt.Errorf("%s stands in the place of %s: it is damaged", k, key)
 	}
-	r.t.insert(k.String(), o, b[length:])
+	r.t.enter(key, o, b[length:])
+	r.t.objects.Load(key, o) // they come in order
 	return nil
 }
 

@@ -95,6 +95,7 @@ func (c *counter) Write(b []byte) (int, error) {
 
 type snapshotWriter struct {
 	buf *bufio.Writer
+	row []byte // of the object at hand
 	sum hash.Hash
 	err error // the first
 }
@@ -106,7 +107,10 @@ func (w *snapshotWriter) write(b []byte) {
 }
 
 func (w *snapshotWriter) record(sort byte, b []byte) {
-	w.write(binary.AppendUvarint([]byte{sort}, uint64(len(b))))
+	var front [1 + binary.MaxVarintLen64]byte
+	front[0] = sort
+	n := binary.PutUvarint(front[1:], uint64(len(b)))
+	w.write(front[:1+n])
 	w.write(b)
 }
 
@@ -119,10 +123,11 @@ func (w *snapshotWriter) json(sort byte, v any) {
 }
 
 func (w *snapshotWriter) object(key string, o model.Object) {
-	b := binary.AppendUvarint(nil, o.Info().Revision)
+	b := binary.AppendUvarint(w.row[:0], o.Info().Revision)
 	b = binary.AppendUvarint(b, uint64(len(key)))
 	b = append(b, key...)
-	w.record(recordObject, append(b, model.Raw(o)...))
+	w.row = model.AppendRaw(b, o)
+	w.record(recordObject, w.row)
 }
 
 func (w *snapshotWriter) finish(to io.Writer) error {

@@ -76,12 +76,17 @@ func (t *tables) remove(key string, o model.Object) {
 
 // insert stores o, which was read from value.
 func (t *tables) insert(key string, o model.Object, value []byte) {
+	t.enter(key, o, value)
+	t.objects.Set(key, o)
+}
+
+// enter does all for o but store it.
+func (t *tables) enter(key string, o model.Object, value []byte) {
 	t.sum.add(objectHash(key, o.Info().Revision, value))
 	for _, k := range indexKeys(o) {
 		t.lookup.Set(k, o)
 	}
 	t.charge(o, 1)
-	t.objects.Set(key, o)
 }
 
 // charge adds sign times the charge of o, if it is a reservation, to its pool.

@@ -58,7 +58,7 @@ func BenchmarkFormation(b *testing.B) {
 func timed(do func()) time.Duration {
 	begun := time.Now()
 	do()
-	return time.Since(begun).Round(time.Millisecond)
+	return time.Since(begun)
 }
 
 func median(d []time.Duration) time.Duration {

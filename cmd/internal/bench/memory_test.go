@@ -15,6 +15,7 @@ import (
 const (
 	manyReplicas = 100_000
 	memoryBudget = 2
+	memoryRounds = 5
 	// Encoding and decoding the same objects one by one is what a snapshot cannot do without.
 	snapshotBudget = 1.5
 )
@@ -32,30 +33,38 @@ func BenchmarkMemory(b *testing.B) {
 				}
 			}
 		})
-		encoding, decoding := oneByOne(b, plain)
-		clear(plain)
-
 		store := state.NewStore(state.Options{})
 		ours := heapOf(func() { load(b, store) })
 		report("memory-per-replica", float64(ours)/float64(maps), memoryBudget)
 		b.Logf("a replica with its reservation: %d bytes, in plain maps %d", ours/manyReplicas, maps/manyReplicas)
-
-		var snapshot bytes.Buffer
-		begun := time.Now()
-		if _, err := store.View().WriteTo(&snapshot); err != nil {
-			b.Fatal(err)
-		}
-		writing := time.Since(begun)
-		begun = time.Now()
-		if err := state.NewStore(state.Options{}).Restore(&snapshot); err != nil {
-			b.Fatal(err)
-		}
-		reading := time.Since(begun)
-		report("snapshot-write", writing.Seconds()/encoding.Seconds(), snapshotBudget)
-		report("snapshot-restore", reading.Seconds()/decoding.Seconds(), snapshotBudget)
-		b.Logf("snapshot: written in %v (encoding alone %v), read in %v (decoding alone %v)", writing, encoding, reading, decoding)
-		runtime.KeepAlive(store)
+		snapshots(b, plain, store)
 	}
+}
+
+// snapshots measures both sides in turns.
+func snapshots(b *testing.B, plain map[model.Key]model.Object, store *state.Store) {
+	b.Helper()
+	var writes, restores []float64
+	for range memoryRounds {
+		encoding, decoding := oneByOne(b, plain)
+		var snapshot bytes.Buffer
+		runtime.GC()
+		writing := timed(func() {
+			if _, err := store.View().WriteTo(&snapshot); err != nil {
+				b.Fatal(err)
+			}
+		})
+		runtime.GC()
+		reading := timed(func() {
+			if err := state.NewStore(state.Options{}).Restore(&snapshot); err != nil {
+				b.Fatal(err)
+			}
+		})
+		writes, restores = append(writes, writing.Seconds()/encoding.Seconds()), append(restores, reading.Seconds()/decoding.Seconds())
+		b.Logf("snapshot: written in %v (encoding alone %v), read in %v (decoding alone %v)", writing, encoding, reading, decoding)
+	}
+	report("snapshot-write", middle(writes), snapshotBudget)
+	report("snapshot-restore", middle(restores), snapshotBudget)
 }
 
 func heapOf(make func()) uint64 {
@@ -130,20 +139,27 @@ func load(b *testing.B, store *state.Store) {
 // oneByOne encodes all objects, and decodes them again.
 func oneByOne(b *testing.B, objs map[model.Key]model.Object) (encoding, decoding time.Duration) {
 	b.Helper()
-	encoded := map[model.Key][]byte{}
-	begun := time.Now()
-	for k, o := range objs {
-		text, err := json.Marshal(o)
-		if err != nil {
-			b.Fatal(err)
+	encoded := make(map[model.Key][]byte, len(objs))
+	runtime.GC()
+	encoding = timed(func() {
+		for k, o := range objs {
+			text, err := json.Marshal(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			encoded[k] = text
 		}
-		encoded[k] = text
-	}
-	encoding, begun = time.Since(begun), time.Now()
-	for k, text := range encoded {
-		if err := json.Unmarshal(text, model.New(k.Kind)); err != nil {
-			b.Fatal(err)
+	})
+	decoded := make([]model.Object, 0, len(objs))
+	runtime.GC()
+	decoding = timed(func() {
+		for k, text := range encoded {
+			o := model.New(k.Kind)
+			if err := json.Unmarshal(text, o); err != nil {
+				b.Fatal(err)
+			}
+			decoded = append(decoded, o)
 		}
-	}
-	return encoding, time.Since(begun)
+	})
+	return encoding, decoding
 }
