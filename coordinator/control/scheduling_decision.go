@@ -55,7 +55,7 @@ func slotFor(v state.View, volume string, placed bool) (slot int, over *model.De
 // DecisionReplicas writes a result down: what was chosen for each replica, and what else
 // there was. Of one that was not carried out, nothing counts as chosen.
 func DecisionReplicas(got scheduling.Result, placed bool) []model.DecisionReplica {
-	var out []model.DecisionReplica
+	out := make([]model.DecisionReplica, 0, len(got.Replicas))
 	for _, pl := range got.Replicas {
 		r := model.DecisionReplica{
 			ID: pl.ID, Type: model.ReplicaType(pl.Type), Node: pl.Place.Node, VG: pl.Place.LVG, ThinPool: pl.Place.ThinPool,
@@ -67,6 +67,7 @@ func DecisionReplicas(got scheduling.Result, placed bool) []model.DecisionReplic
 		}
 		if d := pl.Diagnosis; d != nil {
 			r.BySearch, r.Summary, r.Omitted = d.BySearch, d.String(), d.Omitted
+			r.Alternatives = make([]model.Alternative, 0, len(d.Alternatives))
 			for _, a := range d.Alternatives {
 				r.Alternatives = append(r.Alternatives, alternative(a))
 			}

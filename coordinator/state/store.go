@@ -26,7 +26,7 @@ type Options struct {
 // a time; everything else may be called by many.
 type Store struct {
 	opts Options
-	view atomic.Pointer[tables] // of the current index, if somebody asked for it
+	view atomic.Pointer[tables] // of the last entry applied whole, if somebody asked for one before it
 
 	mu       sync.Mutex
 	t        *tables
@@ -72,7 +72,6 @@ func (s *Store) Apply(index uint64, data []byte) ([]Result, error) {
 }
 
 func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error) {
-	s.view.Store(nil)
 	s.t.index = index
 	if e.Time.After(s.t.time) {
 		s.t.time = e.Time.UTC()
@@ -93,6 +92,9 @@ func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error)
 	}
 	if s.opts.Sink != nil {
 		s.opts.Sink.Append(headers)
+	}
+	if s.view.Load() != nil { // who reads does not wait for the next entry
+		s.view.Store(s.t.copy())
 	}
 	return results, changed, nil
 }

@@ -3,11 +3,13 @@ package bench
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,8 +28,8 @@ import (
 // Placements are measured in turns with raw Raft: the same library, store and disk, and
 // entries of 512 bytes that nobody reads.
 const (
-	placeRounds = 3
-	placeFor    = 700 * time.Millisecond
+	placeRounds = 5
+	placeFor    = 500 * time.Millisecond
 	placeNodes  = 100
 	shared      = 32 // placements that may share an entry
 )
@@ -37,20 +39,30 @@ const (
 func BenchmarkPlacements(b *testing.B) {
 	for b.Loop() {
 		for _, clients := range []int{1, 64, 256} {
-			var singles, batches []float64
-			for range placeRounds {
-				noop := rawRaft(b, clients)
-				one := placements(b, clients)
-				singles = append(singles, one/noop)
-				many := placements(b, clients*shared)
-				batches = append(batches, many/noop)
-				b.Logf("%d clients: raw %.0f/s, placements %.0f/s, %d at a time %.0f/s", clients, noop, one, shared, many)
-			}
-			reportAtLeast(fmt.Sprintf("placements-single-%d", clients), middle(singles), 0.6)
-			reportAtLeast(fmt.Sprintf("placements-batched-%d", clients), middle(batches), 5)
+			b.Run(strconv.Itoa(clients), func(b *testing.B) { placeInTurns(b, clients) })
 		}
 	}
 }
+
+func placeInTurns(b *testing.B, clients int) {
+	b.Helper()
+	noop, place := rawRaft(b), newPlacer(b)
+	var singles, batches []float64
+	for range placeRounds {
+		place.fill(b, most*min(clients, 64))
+		raw := perSecond(clients, noop)
+		one := perSecond(clients, place.one)
+		place.fill(b, most*min(clients, 64))
+		many := perSecond(clients*shared, place.one)
+		singles, batches = append(singles, one/raw), append(batches, many/raw)
+		b.Logf("%d clients: raw %.0f/s, placements %.0f/s, %d at a time %.0f/s", clients, raw, one, shared, many)
+	}
+	reportAtLeast(fmt.Sprintf("placements-single-%d", clients), middle(singles), 0.6)
+	reportAtLeast(fmt.Sprintf("placements-batched-%d", clients), middle(batches), 5)
+}
+
+// most is how many placements a client may make in one turn.
+const most = 400
 
 func middle(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
@@ -89,7 +101,7 @@ func (ignore) Apply(*raft.Log) any                 { return nil }
 func (ignore) Snapshot() (raft.FSMSnapshot, error) { return nil, raft.ErrNothingNewToSnapshot }
 func (ignore) Restore(r io.ReadCloser) error       { return r.Close() }
 
-func rawRaft(b *testing.B, clients int) float64 {
+func rawRaft(b *testing.B) (apply func() bool) {
 	b.Helper()
 	db, err := raftboltdb.NewBoltStore(b.TempDir() + "/raft.db")
 	if err != nil {
@@ -103,69 +115,81 @@ func rawRaft(b *testing.B, clients int) float64 {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() {
+		if err := errors.Join(r.Shutdown().Error(), db.Close()); err != nil {
+			b.Error(err)
+		}
+	})
 	r.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{ID: "n1", Address: "n1"}}})
 	for leads := false; !leads; leads = <-r.LeaderCh() {
 	}
 	data := make([]byte, 512)
-	rate := perSecond(clients, func() bool {
+	return func() bool {
 		if err := r.Apply(data, 0).Error(); err != nil {
 			b.Error(err)
 			return false
 		}
 		return true
-	})
-	if err := r.Shutdown().Error(); err != nil {
-		b.Error(err)
 	}
-	if err := db.Close(); err != nil {
-		b.Error(err)
-	}
-	return rate
 }
 
-// placements lets clients place volumes of one replica that are there already.
-func placements(b *testing.B, clients int) float64 {
+// A placer places volumes of one replica that are there already, one after the other.
+type placer struct {
+	store     *state.Store
+	node      *consensus.Node
+	scheduler control.Scheduling
+	made      int
+	next      atomic.Int64
+	one       func() bool
+}
+
+func newPlacer(b *testing.B) *placer {
 	b.Helper()
-	store := state.NewStore(state.Options{})
+	p := &placer{store: state.NewStore(state.Options{}), scheduler: control.NewScheduling()}
 	_, net := raft.NewInmemTransportWithTimeout("n1", time.Second)
-	node, err := consensus.New(consensus.Config{
-		ID: "n1", Dir: b.TempDir(), Transport: net, Store: store, Logger: slog.New(slog.DiscardHandler),
+	var err error
+	p.node, err = consensus.New(consensus.Config{
+		ID: "n1", Dir: b.TempDir(), Transport: net, Store: p.store, Logger: slog.New(slog.DiscardHandler),
 		OnFatal: func(err error) { b.Error(err) }, HeartbeatTimeout: 50 * time.Millisecond,
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() {
-		if err := node.Close(); err != nil {
+	b.Cleanup(func() {
+		if err := p.node.Close(); err != nil {
 			b.Error(err)
 		}
-	}()
-	if err := node.Bootstrap(consensus.Server{ID: "n1", Addr: "n1"}); err != nil {
+	})
+	if err := p.node.Bootstrap(consensus.Server{ID: "n1", Addr: "n1"}); err != nil {
 		b.Fatal(err)
 	}
-	for l := range node.LeaderChanges(b.Context()) {
+	for l := range p.node.LeaderChanges(b.Context()) {
 		if l.Leading {
 			break
 		}
 	}
-	volumes := 30_000
-	if clients == 1 {
-		volumes = 2_000
-	}
-	fill(b, node, volumes)
-	var next atomic.Int64
-	scheduler := control.NewScheduling()
-	return perSecond(clients, func() bool {
-		n := int(next.Add(1))
-		if n > volumes {
+	fillNodes(b, p.node)
+	p.one = func() bool {
+		n := int(p.next.Add(1))
+		if n > p.made {
 			return false
 		}
-		err := placeOne(b.Context(), store, node, scheduler, volumeName(n-1))
-		if err != nil {
+		if err := placeOne(b.Context(), p.store, p.node, p.scheduler, volumeName(n-1)); err != nil {
 			b.Error(err)
+			return false
 		}
-		return err == nil
-	})
+		return true
+	}
+	return p
+}
+
+// fill sees to it that so many volumes wait.
+func (p *placer) fill(b *testing.B, volumes int) {
+	b.Helper()
+	placed := min(int(p.next.Load()), p.made) // who came too late counted on
+	p.next.Store(int64(placed))
+	fillVolumes(b, p.node, p.made, placed+volumes)
+	p.made = max(p.made, placed+volumes)
 }
 
 func volumeName(n int) string { return fmt.Sprintf("v%d", n) }
@@ -197,8 +221,8 @@ func placeOne(ctx context.Context, store *state.Store, node *consensus.Node, s c
 	}
 }
 
-// fill makes the nodes with four volume groups each, and the volumes that wait.
-func fill(b *testing.B, node state.Proposer, volumes int) {
+// fillNodes makes the nodes with four volume groups each.
+func fillNodes(b *testing.B, to state.Proposer) {
 	b.Helper()
 	build := state.NewTxn("bench", "nodes")
 	ps := &model.PoolStatus{}
@@ -219,16 +243,21 @@ func fill(b *testing.B, node state.Proposer, volumes int) {
 		}
 		ps.EligibleNodes = append(ps.EligibleNodes, e)
 	}
-	submit(b, node, build.Put(ps))
-	const at = 1000
-	for from := 0; from < volumes; from += at {
+	submit(b, to, build.Put(ps))
+}
+
+// fillVolumes makes volumes that wait for a place.
+func fillVolumes(b *testing.B, to state.Proposer, from, until int) {
+	b.Helper()
+	const together = 1000
+	for ; from < until; from += together {
 		build := state.NewTxn("bench", "volumes")
-		for i := from; i < min(from+at, volumes); i++ {
+		for i := from; i < min(from+together, until); i++ {
 			for _, o := range waiting(volumeName(i)) {
 				build.Put(o)
 			}
 		}
-		submit(b, node, build)
+		submit(b, to, build)
 	}
 }
 

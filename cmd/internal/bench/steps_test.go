@@ -30,7 +30,8 @@ func (d direct) Propose(_ context.Context, t state.Txn) (uint64, error) {
 func BenchmarkPlacementSteps(b *testing.B) {
 	const volumes, together = 30_000, 64
 	store := state.NewStore(state.Options{})
-	fill(b, direct{store}, volumes)
+	fillNodes(b, direct{store})
+	fillVolumes(b, direct{store}, 0, volumes)
 	scheduler := control.NewScheduling()
 	var decide, write, apply time.Duration
 	next := 0
