@@ -175,6 +175,12 @@ func TestWhatWaitsIsWoken(t *testing.T) {
 		{"growth allowed again", func(l *ledgerWorld) { l.put(stopped("data 96 %")) }, func(l *ledgerWorld) { l.put(stopped("")) }},
 		{"a node added", eligible(false, true), eligible(true, true)},
 		{"a node Ready again", eligible(true, false), eligible(true, true)},
+		{"an LVG added", lvgs(), lvgs(model.EligibleLVG{VG: "vg0", Pool: poolID(0), Ready: true})},
+		{
+			"an LVG uncordoned", lvgs(model.EligibleLVG{VG: "vg0", Pool: poolID(0), Ready: true, Unschedulable: true}),
+			lvgs(model.EligibleLVG{VG: "vg0", Pool: poolID(0), Ready: true}),
+		},
+		{"a storage pool added", dropPool, eligible(true, true)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,18 +214,33 @@ func stopped(why string) *model.Capacity {
 	return c
 }
 
+// eligible says which nodes the storage pool has: none, or n0.
 func eligible(there, ready bool) func(*ledgerWorld) {
+	var nodes []model.EligibleNode
+	if there {
+		nodes = []model.EligibleNode{{
+			Node: "n0", NodeReady: ready, AgentReady: ready, DRBD: "9", LVGs: []model.EligibleLVG{{VG: "vg0", Pool: poolID(0), Ready: true}},
+		}}
+	}
+	return eligibleNodes(nodes...)
+}
+
+// lvgs says which LVGs n0 has.
+func lvgs(there ...model.EligibleLVG) func(*ledgerWorld) {
+	return eligibleNodes(model.EligibleNode{Node: "n0", NodeReady: true, AgentReady: true, DRBD: "9", LVGs: there})
+}
+
+func eligibleNodes(nodes ...model.EligibleNode) func(*ledgerWorld) {
 	return func(l *ledgerWorld) {
-		old, _ := state.Get[*model.PoolStatus](l.store.View(), "p")
-		ps := model.Clone(old)
-		ps.EligibleNodes = nil
-		if there {
-			ps.EligibleNodes = []model.EligibleNode{{
-				Node: "n0", NodeReady: ready, AgentReady: ready, DRBD: "9", LVGs: []model.EligibleLVG{{VG: "vg0", Pool: poolID(0), Ready: true}},
-			}}
-		}
+		ps := &model.PoolStatus{EligibleNodes: nodes}
+		ps.Name = "p"
 		l.put(ps)
 	}
+}
+
+func dropPool(l *ledgerWorld) {
+	ps, _ := state.Get[*model.PoolStatus](l.store.View(), "p")
+	l.propose(state.NewTxn("test", "no pool").Delete(ps))
 }
 
 func TestWhatWasThereIsChargedWithoutCondition(t *testing.T) {

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"context"
 
+	"google.golang.org/protobuf/proto"
+
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -78,7 +80,13 @@ func (fakeHolds) Delete(context.Context, *adminv1.DeleteRequest) (*adminv1.Done,
 func (c fakeVolumes) Resize(_ context.Context, r *adminv1.ResizeVolumeRequest) (*adminv1.Volume, error) {
 	v, err := find("volume", c.f.world.volumes, r.GetName())
 	if err == nil && !r.GetAbort() {
-		v.Devices = []*adminv1.VolumeDevice{{Size: (r.GetDevices()[0].GetSize() + 4095) / 4096 * 4096}}
+		to := []*adminv1.VolumeDevice{{Size: (r.GetDevices()[0].GetSize() + 4095) / 4096 * 4096}}
+		answer := proto.CloneOf(v)
+		if v.GetDevices()[0].GetSize() < to[0].GetSize() {
+			answer.Transitions = append(answer.Transitions, &adminv1.Transition{Type: "ResizeVolume", Devices: to})
+		}
+		v.Devices = to
+		return answer, nil
 	}
 	return v, err
 }

@@ -47,7 +47,11 @@ func (a *app) holdCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.changed("hold", r.GetName(), h, "keeps %s of %s", humanSize(h.GetSize()), h.GetLvg())
+			place := h.GetLvg()
+			if h.GetThinPool() != "" {
+				place += "/" + h.GetThinPool()
+			}
+			return a.changed("hold", r.GetName(), h, "keeps %s of %s", humanSize(h.GetSize()), place)
 		}),
 	}
 	f := c.Flags()

@@ -39,6 +39,7 @@ func (a *app) lvgs() noun[*adminv1.LVG] {
 			{head: "RESERVED", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetReserved()) }},
 			{head: "FOREIGN", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetForeign()) }},
 			{head: "FREE", cell: func(g *adminv1.LVG) string { return humanSize(wholeGroup(g).GetFree()) }},
+			{head: "THIN RESERVED", cell: thinReserved},
 			{head: "THIN FREE", cell: thinFree},
 			{head: "OVER", cell: overProvisioning},
 			{head: "HELD BY", cell: heldBy},
@@ -74,6 +75,10 @@ func wholeGroup(g *adminv1.LVG) *adminv1.PoolSpace {
 
 func thinPools(g *adminv1.LVG) string {
 	return eachThin(g, (*adminv1.PoolSpace).GetThinPool)
+}
+
+func thinReserved(g *adminv1.LVG) string {
+	return eachThin(g, func(s *adminv1.PoolSpace) string { return humanSize(s.GetReserved()) })
 }
 
 func thinFree(g *adminv1.LVG) string {

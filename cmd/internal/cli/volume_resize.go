@@ -49,7 +49,11 @@ func (a *app) resizeVolume(ctx context.Context, r *adminv1.ResizeVolumeRequest, 
 		return err
 	}
 	to, number := r.GetDevices()[0].GetSize(), r.GetDevices()[0].GetNumber()
-	if t := resizing(v); t != nil {
+	t := resizing(v)
+	if t == nil && growing(v, number, to).done {
+		return a.changed("volume", r.GetName(), v, "has %s", humanSize(to))
+	}
+	if t != nil {
 		for _, d := range t.GetDevices() {
 			if d.GetNumber() == number && d.GetSize() != to {
 				a.note("device %d: %d bytes rounded up to %d", number, to, d.GetSize())

@@ -53,16 +53,26 @@ func (r *run) adopt(places []assignment) string {
 		p.Place, p.Chosen = r.placeOf(a.choice), true
 		p.set(True, ReasonScheduled, saysScheduled)
 		p.Diagnosis.BySearch = true
-		p.Diagnosis.choose(p.Place)
+		p.Diagnosis.choose(r.told(a))
 		parts[i] = fmt.Sprintf("replica %d on %s", p.ID, p.Place)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// choose marks the place of the search among the alternatives.
-func (d *Diagnosis) choose(at Place) {
+// told is what is told of a place of the search that is not among the best by the rules.
+func (r *run) told(a assignment) Alternative {
+	s := &step{run: r, replica: r.in.Replicas[a.replica]}
+	return s.alternative(rival{choice: a.choice, out: kept})
+}
+
+// choose marks the place of the search among the alternatives, in place of the last one if it is none of them.
+func (d *Diagnosis) choose(at Alternative) {
+	there := slices.ContainsFunc(d.Alternatives, func(a Alternative) bool { return a.Place == at.Place })
+	if last := len(d.Alternatives) - 1; !there && last >= 0 {
+		d.Alternatives[last] = at
+	}
 	for i := range d.Alternatives {
-		d.Alternatives[i].Chosen = d.Alternatives[i].Place == at
+		d.Alternatives[i].Chosen = d.Alternatives[i].Place == at.Place
 	}
 	slices.SortStableFunc(d.Alternatives, compareAlternatives)
 }

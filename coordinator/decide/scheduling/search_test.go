@@ -209,9 +209,11 @@ func TestTheDiagnosisSaysWhenAndWhyTheSearchWasUsed(t *testing.T) {
 	if diff := cmp.Diff(want, got.Search); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, p := range got.Replicas {
-		if !p.Diagnosis.BySearch || !p.Diagnosis.Alternatives[0].Chosen || p.Diagnosis.Alternatives[0].Place != p.Place {
-			t.Errorf("replica %d: the diagnosis does not tell of the search: %+v", p.ID, p.Diagnosis)
+	for _, in.Explain = range []int{10, 1} {
+		for _, p := range scheduling.Run(in).Replicas {
+			if a := p.Diagnosis.Alternatives[0]; !p.Diagnosis.BySearch || !a.Chosen || a.Place != p.Place || len(p.Diagnosis.Alternatives)+p.Diagnosis.Omitted != 3 {
+				t.Errorf("replica %d: the diagnosis does not tell of the search: %+v", p.ID, p.Diagnosis)
+			}
 		}
 	}
 }

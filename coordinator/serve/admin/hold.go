@@ -48,17 +48,20 @@ func (s *holds) Create(ctx context.Context, r *adminv1.CreateHoldRequest) (*admi
 	if _, err := model.CheckSize(r.GetSize()); err != nil {
 		return nil, invalid(key, err)
 	}
-	node, vg, ok := model.SplitLVGName(r.GetLvg())
-	if !ok {
+	if _, _, ok := model.SplitLVGName(r.GetLvg()); !ok {
 		return nil, door.Invalid(key, "volume group %q: want NODE/VG", r.GetLvg())
 	}
 	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		if _, taken := state.Get[*model.Reservation](v, holdName(r.GetName())); taken {
 			return nil, door.Refuse(model.ErrExists, key, "exists already", "use another name, or delete it first")
 		}
+		l, err := holdable(v, r)
+		if err != nil {
+			return nil, err
+		}
 		b.Because(fmt.Sprintf("hold %s of %s back as %s", model.HumanSize(r.GetSize()), r.GetLvg(), r.GetName()))
 		return b, control.Reserve(v, b, time.Now(), hold(r.GetName()),
-			control.Claim{Node: node, VG: vg, ThinPool: r.GetThinPool(), Bytes: r.GetSize()})
+			control.Claim{Node: l.Node, VG: l.VG, ThinPool: r.GetThinPool(), Bytes: r.GetSize()})
 	})
 	if err != nil {
 		return nil, err
@@ -68,6 +71,29 @@ func (s *holds) Create(ctx context.Context, r *adminv1.CreateHoldRequest) (*admi
 		return nil, err
 	}
 	return holdOf(res), nil
+}
+
+// holdable is the LVG of which space is to be held back.
+func holdable(v state.View, r *adminv1.CreateHoldRequest) (*model.LVG, error) {
+	l, err := find[*model.LVG](v, r.GetLvg())
+	if err != nil {
+		return nil, err
+	}
+	var thin []string
+	for _, tp := range l.ThinPools {
+		thin = append(thin, tp.Name)
+	}
+	if r.GetThinPool() != "" && !slices.Contains(thin, r.GetThinPool()) {
+		return nil, door.Refuse(model.ErrNotFound, l.Key(), fmt.Sprintf("it offers no thin pool %q, only %q", r.GetThinPool(), thin), "see `rvol lvg show`")
+	}
+	if r.GetThinPool() != "" || len(thin) == 0 {
+		return l, nil
+	}
+	group, _ := l.Pool("")
+	if c, ok := state.Get[*model.Capacity](v, group.String()); l.ThickOff || ok && c.Limit() == 0 {
+		return nil, door.Refuse(model.ErrInvalid, l.Key(), fmt.Sprintf("its space is all in thin pools: %q", thin), "name one with --thin-pool")
+	}
+	return l, nil
 }
 
 func hold(name string) control.Owner { return control.Owner{Kind: model.OwnerHold, Name: name} }
