@@ -50,16 +50,14 @@ func (a *app) resizeVolume(ctx context.Context, r *adminv1.ResizeVolumeRequest, 
 	}
 	to, number := r.GetDevices()[0].GetSize(), r.GetDevices()[0].GetNumber()
 	t := resizing(v)
+	for _, d := range t.GetDevices() {
+		if d.GetNumber() == number && d.GetSize() != to {
+			a.note("device %d: %d bytes rounded up to %d", number, to, d.GetSize())
+			to = d.GetSize()
+		}
+	}
 	if t == nil && growing(v, number, to).done {
 		return a.changed("volume", r.GetName(), v, "has %s", humanSize(to))
-	}
-	if t != nil {
-		for _, d := range t.GetDevices() {
-			if d.GetNumber() == number && d.GetSize() != to {
-				a.note("device %d: %d bytes rounded up to %d", number, to, d.GetSize())
-				to = d.GetSize()
-			}
-		}
 	}
 	if !wait {
 		return a.changed("volume", r.GetName(), v, "grows to %s", humanSize(to))
