@@ -94,9 +94,12 @@ func (Scheduling) All(v state.View) []string {
 const soon = 20 * time.Millisecond
 
 // Decide runs the rules over the volume's replicas and writes down what they chose.
-func (c Scheduling) Decide(w World, key string) (Outcome, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c Scheduling) Decide(w World, key string) (out Outcome, err error) {
+	c.pass(func() { out, err = c.decide(w, key) })
+	return out, err
+}
+
+func (c Scheduling) decide(w World, key string) (Outcome, error) {
 	if w.Latest != nil {
 		w.State = w.Latest() // what was proposed and is no longer under way is in it
 	}
@@ -127,7 +130,7 @@ func (c Scheduling) Decide(w World, key string) (Outcome, error) {
 	if !p.b.Empty() {
 		c.fly(key, p.flight)
 	}
-	return Outcome{Txn: p.b, Done: func(err error) { c.landed(w, key, err) }}, nil
+	return Outcome{Txn: p.b, Done: func(err error) { c.leave(func() { c.landed(w, key, err) }) }}, nil
 }
 
 // forget removes what was decided about a volume that is no more.

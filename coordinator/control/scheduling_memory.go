@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"rvol/coordinator/decide/scheduling"
@@ -14,7 +13,7 @@ import (
 // planning is what a leader remembers between placements. Any of it may be forgotten at
 // any time: the state alone says what is taken.
 type planning struct {
-	mu      sync.Mutex
+	turnstile
 	pools   map[string]*prepared
 	flights map[string]flight                        // by volume: proposed, its outcome not known yet
 	lent    map[string]int64                         // by pool: bytes that they take
@@ -92,8 +91,6 @@ type refusing struct {
 // landed ends the flight of a volume's proposal. A pool that refused it is not asked again
 // by this volume until it has changed.
 func (p *planning) landed(w World, volume string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.land(volume)
 	if err == nil {
 		delete(p.refused, volume)

@@ -8,11 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,8 +56,8 @@ func placeInTurns(b *testing.B, clients int) {
 		one := perSecond(clients, place.one)
 		place.fill(b, most*min(clients, 64))
 		many := perSecond(clients*shared, place.one)
-		singles, batches = append(singles, one/raw), append(batches, many/raw)
-		b.Logf("%d clients: raw %.0f/s, placements %.0f/s, %d at a time %.0f/s", clients, raw, one, shared, many)
+		singles, batches = append(singles, one.perSecond/raw.perSecond), append(batches, many.perSecond/raw.perSecond)
+		b.Logf("%d clients: raw %s, placements %s, %d at a time %s", clients, raw, one, shared, many)
 	}
 	reportAtLeast(fmt.Sprintf("placements-single-%d", clients), middle(singles), 0.6)
 	reportAtLeast(fmt.Sprintf("placements-batched-%d", clients), middle(batches), 5)
@@ -78,11 +80,31 @@ func reportAtLeast(name string, value, budget float64) {
 	fmt.Fprintf(os.Stdout, "\nRATIO %s %.2f budget %.1f %s\n", name, value, budget, verdict) // nobody to tell
 }
 
+// A pace is how fast something went, and what it took of all processors.
+type pace struct {
+	perSecond float64
+	each      time.Duration
+}
+
+func (p pace) String() string {
+	return fmt.Sprintf("%.0f/s (%v of CPU each)", p.perSecond, p.each.Round(time.Microsecond))
+}
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // perSecond lets clients work for a while, and counts.
-func perSecond(clients int, do func() bool) float64 {
+func perSecond(clients int, do func() bool) pace {
 	var done atomic.Int64
 	var all sync.WaitGroup
-	begun := time.Now()
+	runtime.GC()
+	begun, used := time.Now(), processorTime()
 	for range clients {
 		all.Go(func() {
 			for time.Since(begun) < placeFor && do() {
@@ -91,7 +113,8 @@ func perSecond(clients int, do func() bool) float64 {
 		})
 	}
 	all.Wait()
-	return float64(done.Load()) / time.Since(begun).Seconds()
+	n := done.Load()
+	return pace{float64(n) / time.Since(begun).Seconds(), (processorTime() - used) / time.Duration(max(1, n))}
 }
 
 // ignore is a state machine that keeps nothing.
