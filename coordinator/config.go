@@ -21,6 +21,9 @@ type Config struct {
 	Raft  net.Listener // for the other members; TLS is put on top
 	Local net.Listener // unix socket for this user and root of this machine; nil: none
 
+	Metrics        net.Listener // for monitoring, over plain HTTP; nil: none
+	MetricsVolumes int          // of how many volumes the leader tells one by one; 0: metrics.MaxVolumes
+
 	// Dial reaches the API and Raft addresses of other members; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 

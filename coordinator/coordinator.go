@@ -19,6 +19,8 @@ import (
 	"rvol/coordinator/serve/admin"
 	"rvol/coordinator/serve/agents"
 	"rvol/coordinator/serve/enroll"
+	"rvol/coordinator/serve/health"
+	"rvol/coordinator/serve/metrics"
 	"rvol/coordinator/state"
 	"rvol/proto/identity"
 )
@@ -35,7 +37,9 @@ type member struct {
 	known      *acquaintances
 	node       *consensus.Node
 	leadership *leadership
-	failed     chan error // why this process must end
+	metrics    *metrics.Metrics
+	proposer   state.Proposer // node, counted
+	failed     chan error     // why this process must end
 }
 
 // Run takes part in the cluster until ctx ends. An error other than nil means that this
@@ -45,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	m := &member{Config: c, inventory: inventory.New(), failed: make(chan error, 1)}
+	m := &member{Config: c, inventory: inventory.New(), metrics: metrics.New(c.Version), failed: make(chan error, 1)}
 	if err := m.load(); err != nil {
 		return err
 	}
@@ -99,6 +103,7 @@ func (m *member) join(t consensus.Transport) (err error) {
 	if err != nil {
 		return err
 	}
+	m.proposer = m.metrics.Proposer(m.node)
 	m.leadership = newLeadership(m.node, m.store)
 	if _, born, err := loadBirth(m.Dir); err != nil || !born {
 		return err
@@ -125,10 +130,13 @@ func (m *member) dialRaft(ctx context.Context, addr string) (net.Conn, error) {
 
 // serve runs everything until ctx ends or something fails for good.
 func (m *member) serve(ctx context.Context) error {
+	api := admin.Services(m.admin())
+	m.measure(api)
 	server := serve.New(serve.Config{
 		In: m.known.api(), Out: m.known.out(), Known: m.known.key, Cluster: m.leadership,
 		Store: m.store, Dial: m.Dial, Log: m.Log,
-		Services: []func(grpc.ServiceRegistrar){admin.Services(m.admin()), agents.Service(m.agents())},
+		Services: []func(grpc.ServiceRegistrar){api, agents.Service(m.agents()), health.Service(m.ready)},
+		Called:   m.metrics.Called,
 	})
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return server.Serve(ctx, m.API) })
@@ -143,6 +151,9 @@ func (m *member) serve(ctx context.Context) error {
 			return nil
 		}
 	})
+	if m.Metrics != nil {
+		g.Go(func() error { m.probe(ctx); return nil })
+	}
 	if m.Local != nil {
 		g.Go(func() error { return m.serveLocal(ctx) })
 	}

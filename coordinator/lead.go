@@ -78,7 +78,9 @@ func (m *member) control(ctx context.Context) {
 			cancel()
 		}
 	})()
-	control.Run(ctx, control.Sources{Store: m.store, Inventory: m.inventory, Proposer: m.node, Log: m.Log}, m.controllers()...)
+	control.Run(ctx, control.Sources{
+		Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Log: m.Log, Meter: m.metrics.Controllers(),
+	}, m.controllers()...)
 }
 
 func (m *member) controllers() []control.Controller {

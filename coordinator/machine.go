@@ -13,20 +13,23 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"rvol/coordinator/model"
+	"rvol/proto/probe"
 )
 
 // RunOptions are what the program `rvol-coordinator run` is told.
 type RunOptions struct {
-	Dir           string
-	APIListen     string
-	RaftListen    string
-	Socket        string // empty: none
-	Heartbeat     time.Duration
-	NotReadyAfter time.Duration
-	Election      time.Duration
-	RemoveDead    time.Duration
-	LabLoopback   bool
-	Debug         bool
+	Dir            string
+	APIListen      string
+	RaftListen     string
+	Socket         string // empty: none
+	Heartbeat      time.Duration
+	NotReadyAfter  time.Duration
+	Election       time.Duration
+	RemoveDead     time.Duration
+	Metrics        string // - is none
+	MetricsVolumes int
+	LabLoopback    bool
+	Debug          bool
 }
 
 // OnThisMachine is the Config of a coordinator on the real machine; Run closes its listeners.
@@ -36,7 +39,8 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	}
 	c = Config{
 		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, RemoveDead: o.RemoveDead, LabLoopback: o.LabLoopback,
-		Version: version, Log: log,
+		MetricsVolumes: o.MetricsVolumes,
+		Version:        version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {
 				log.WarnContext(ctx, "service manager was not told", "err", err)
@@ -46,20 +50,36 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	if c.Watchdog, err = daemon.SdWatchdogEnabled(false); err != nil {
 		return c, fmt.Errorf("read the watchdog's interval: %w", err)
 	}
-	var listen net.ListenConfig
-	if c.API, err = listen.Listen(ctx, "tcp", o.APIListen); err != nil {
-		return c, fmt.Errorf("listen for the command line and agents: %w", err)
-	}
-	if c.Raft, err = listen.Listen(ctx, "tcp", o.RaftListen); err != nil {
-		return c, errors.Join(fmt.Errorf("listen for the other coordinators: %w", err), c.API.Close())
-	}
-	if o.Socket == "" {
-		return c, nil
-	}
-	if c.Local, err = listenLocal(ctx, o.Socket); err != nil {
-		return c, errors.Join(err, c.API.Close(), c.Raft.Close())
+	if err := c.listen(ctx, o); err != nil {
+		return c, errors.Join(err, c.closeListeners())
 	}
 	return c, nil
+}
+
+// listen opens the doors.
+func (c *Config) listen(ctx context.Context, o RunOptions) (err error) {
+	var listen net.ListenConfig
+	if c.API, err = listen.Listen(ctx, "tcp", o.APIListen); err != nil {
+		return fmt.Errorf("listen for the command line and agents: %w", err)
+	}
+	if c.Raft, err = listen.Listen(ctx, "tcp", o.RaftListen); err != nil {
+		return fmt.Errorf("listen for the other coordinators: %w", err)
+	}
+	if c.Metrics, err = probe.Listen(ctx, o.Metrics, c.Log); err != nil || o.Socket == "" {
+		return err
+	}
+	c.Local, err = listenLocal(ctx, o.Socket)
+	return err
+}
+
+func (c *Config) closeListeners() error {
+	var errs []error
+	for _, l := range []net.Listener{c.API, c.Raft, c.Metrics} {
+		if l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // listenLocal opens the machine's own socket. Anybody may connect: the kernel says who

@@ -13,7 +13,7 @@ import (
 // admin is what the admin API is made of.
 func (m *member) admin() admin.Config {
 	return admin.Config{
-		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.node, Office: m.office,
+		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
 	}
 }
@@ -21,7 +21,7 @@ func (m *member) admin() admin.Config {
 // agents is what the agents' door is made of.
 func (m *member) agents() agents.Config {
 	return agents.Config{
-		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.node, Office: m.office,
+		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Leadership: m.leadership.Leadership, Heartbeat: m.Heartbeat, Loopback: m.LabLoopback, Log: m.Log,
 	}
 }

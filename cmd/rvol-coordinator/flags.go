@@ -9,6 +9,7 @@ import (
 
 	"rvol/cmd/internal/program"
 	"rvol/coordinator"
+	"rvol/coordinator/serve/metrics"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
 )
@@ -17,10 +18,11 @@ const name = "rvol-coordinator"
 
 // Where things are unless told otherwise.
 const (
-	defaultDir    = "/var/lib/rvol/coordinator"
-	defaultSocket = "/run/rvol-coordinator/local.sock"
-	defaultAPI    = ":7170"
-	defaultRaft   = ":7171"
+	defaultDir     = "/var/lib/rvol/coordinator"
+	defaultSocket  = "/run/rvol-coordinator/local.sock"
+	defaultAPI     = ":7170"
+	defaultRaft    = ":7171"
+	defaultMetrics = "localhost:7172"
 )
 
 func parseRun(args []string, env func(string) string, out io.Writer) (coordinator.RunOptions, error) {
@@ -34,6 +36,8 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	f.Duration(&o.NotReadyAfter, "not-ready-after", 15*time.Second, "silence after which a node is NotReady")
 	f.Duration(&o.Election, "election", time.Second, "silence of the leader after which the others elect another")
 	f.Duration(&o.RemoveDead, "remove-dead-after", 0, "remove a coordinator that was silent for so long while three others vote; 0 is never")
+	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
+	f.Number(&o.MetricsVolumes, "metrics-volumes", metrics.MaxVolumes, "of how many volumes the leader tells monitoring one by one, those first that are not well")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
 	err := f.Parse(args)

@@ -59,7 +59,7 @@ func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Election: time.Second, Debug: true}
+	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Election: time.Second, Metrics: defaultMetrics, MetricsVolumes: 1000, Debug: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -83,6 +83,8 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"a word too many":              {"run", "now", "", `unexpected "now"`},
 		"a duration without a unit":    {"run", "", "RVOL_COORDINATOR_HEARTBEAT=5", "--heartbeat"},
 		"neither true nor false":       {"run", "", "RVOL_COORDINATOR_DEBUG=yes please", "--debug"},
+		"no volumes to tell of":        {"run", "--metrics-volumes 0", "", "at least 1"},
+		"a number that is none":        {"run", "", "RVOL_COORDINATOR_METRICS_VOLUMES=many", "--metrics-volumes"},
 		"join without a token":         {"join", "--name c2", "", "--token"},
 		"a client file that is there":  {"init", "--admin-config " + taken, "", "exists"},
 		"a certificate for nobody":     {"admin-cert", "--out x", "", "--name"},

@@ -119,6 +119,7 @@ type Stats struct {
 	LastLog      uint64    // index of the last entry on disk
 	Commit       uint64
 	Applied      uint64 // index that the store is at
+	Behind       uint64 // committed entries that are not in force here yet
 	LastSnapshot uint64
 	Failed       error // why this member stopped
 }
@@ -126,10 +127,16 @@ type Stats struct {
 // Stats returns how this member is doing.
 func (n *Node) Stats() Stats {
 	_, leader := n.raft.LeaderWithID()
-	snapshot, _ := strconv.ParseUint(n.raft.Stats()["last_snapshot_index"], 10, 64)
+	told := n.raft.Stats()
+	number := func(name string) uint64 {
+		v, _ := strconv.ParseUint(told[name], 10, 64) // Raft wrote it
+		return v
+	}
+	commit, handed := n.raft.CommitIndex(), n.raft.AppliedIndex()
 	return Stats{
 		State: n.raft.State().String(), Term: n.raft.CurrentTerm(), Leader: string(leader),
-		LastContact: n.raft.LastContact(), LastLog: n.raft.LastIndex(), Commit: n.raft.CommitIndex(),
-		Applied: n.store.Index(), LastSnapshot: snapshot, Failed: n.guard.failed(),
+		LastContact: n.raft.LastContact(), LastLog: n.raft.LastIndex(), Commit: commit,
+		Behind:  commit - min(commit, handed) + number("fsm_pending"),
+		Applied: n.store.Index(), LastSnapshot: number("last_snapshot_index"), Failed: n.guard.failed(),
 	}
 }

@@ -14,6 +14,9 @@ type Space struct {
 	Total int64
 }
 
+// Space is the room under this member's log.
+func (n *Node) Space() (Space, error) { return n.cfg.Free() }
+
 // spaceKept is left free for what must still be written when nothing new is accepted:
 // entries of others, snapshots, the file system's own.
 const spaceKept = 512 << 20 // bytes; or 5 % where that is less

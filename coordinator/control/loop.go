@@ -20,6 +20,7 @@ type Sources struct {
 	Inventory *inventory.Inventory
 	Proposer  state.Proposer
 	Log       *slog.Logger
+	Meter     Meter // nil: nobody asks how it goes
 }
 
 // workers is how many keys of one controller may be decided at a time, so that their
@@ -56,6 +57,9 @@ type loop struct {
 }
 
 func newLoop(c Controller, s Sources) *loop {
+	if s.Meter == nil {
+		s.Meter = noMeter{}
+	}
 	return &loop{
 		c: c, s: s, q: newQueue(), tries: map[string]int{},
 		log: s.Log.With("controller", c.Name()),
@@ -64,6 +68,7 @@ func newLoop(c Controller, s Sources) *loop {
 
 func (l *loop) run(ctx context.Context) {
 	defer l.q.close()
+	defer l.s.Meter.Queue(l.c.Name(), l.q.depth)()
 	defer l.s.Store.Watch(func(_ uint64, keys []model.Key) {
 		v := l.s.Store.View()
 		for _, changed := range keys {
@@ -124,25 +129,36 @@ func (l *loop) turn(ctx context.Context, key string) time.Duration {
 	if l.waits(w.State) {
 		return 0
 	}
+	began := time.Now()
 	out, err := l.c.Decide(w, key)
-	if err != nil {
-		again := l.backOff(key, retryFrom, retryTo)
+	took := time.Since(began)
+	result, again := Failed, time.Duration(0)
+	switch {
+	case err != nil:
+		again = l.backOff(key, retryFrom, retryTo)
 		l.log.WarnContext(ctx, "decision failed", "key", key, "err", err, "again", again)
-		return again
-	}
-	if out.Txn == nil || out.Txn.Empty() {
+	case out.Txn == nil || out.Txn.Empty():
 		l.calm(key)
+		result, again = Settled, out.Again
 		if out.Reason != "" {
+			result = Waiting
 			l.log.DebugContext(ctx, "waiting", "key", key, "reason", out.Reason)
 		}
-		return out.Again
+	default:
+		result, again = l.carryOut(ctx, key, out)
 	}
+	l.s.Meter.Decided(l.c.Name(), result, took)
+	return again
+}
+
+// carryOut proposes the change that was decided on.
+func (l *loop) carryOut(ctx context.Context, key string, out Outcome) (Result, time.Duration) {
 	txn, err := out.Txn.Txn()
 	if err != nil {
 		out.done(err)
 		again := l.backOff(key, retryFrom, retryTo)
 		l.log.ErrorContext(ctx, "change cannot be written down", "key", key, "err", err, "again", again)
-		return again
+		return Failed, again
 	}
 	rev, err := l.s.Proposer.Propose(ctx, txn)
 	out.done(err)
@@ -150,18 +166,21 @@ func (l *loop) turn(ctx context.Context, key string) time.Duration {
 	case err == nil:
 		l.calm(key)
 		l.log.InfoContext(ctx, "changed", "key", key, "cause", txn.Cause, "rev", rev)
-		return out.Again
+		return Changed, out.Again
 	case ctx.Err() != nil:
-		return 0
+		return Stopped, 0
 	case errors.Is(err, model.ErrConflict), errors.Is(err, model.ErrNoSpace), errors.Is(err, model.ErrExists):
 		// Somebody was faster. The next look sees what they did.
 		again := l.backOff(key, conflictFrom, conflictTo)
 		l.log.DebugContext(ctx, "lost a race", "key", key, "cause", txn.Cause, "reason", err.Error(), "again", again)
-		return again
+		if errors.Is(err, model.ErrNoSpace) {
+			return NoSpace, again
+		}
+		return LostRace, again
 	default:
 		again := l.backOff(key, retryFrom, retryTo)
 		l.log.WarnContext(ctx, "change was not taken", "key", key, "cause", txn.Cause, "err", err, "again", again)
-		return again
+		return Failed, again
 	}
 }
 

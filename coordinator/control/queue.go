@@ -104,6 +104,13 @@ func (q *queue) done(key string) {
 	}
 }
 
+// depth says how many keys are ready, and how many will be later.
+func (q *queue) depth() (ready, later int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.ready), len(q.later)
+}
+
 // close stops all timers.
 func (q *queue) close() {
 	q.mu.Lock()

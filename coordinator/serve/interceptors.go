@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"rvol/coordinator/model"
@@ -27,7 +28,11 @@ const maxRequestID = 128
 
 // unary is around every call with one answer.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (out any, err error) {
-	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	began := time.Now()
+	defer func() {
+		err = s.finish(ctx, info.FullMethod, recover(), err)
+		s.Called(info.FullMethod, status.Code(err), time.Since(began))
+	}()
 	c, forwarded, err := s.caller(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
@@ -56,7 +61,10 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 // stream is around every call with many answers.
 func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
-	defer func() { err = s.finish(ctx, info.FullMethod, recover(), err) }()
+	defer func() {
+		err = s.finish(ctx, info.FullMethod, recover(), err)
+		s.Called(info.FullMethod, status.Code(err), 0)
+	}()
 	c, forwarded, err := s.caller(ctx, info.FullMethod)
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package serve
 import (
 	"fmt"
 
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	adminv1 "rvol/proto/admin/v1"
@@ -20,6 +22,7 @@ const (
 	agents    // about their own node
 	members   // coordinators, for themselves
 	strangers // who have a token instead of a certificate
+	everybody // a load balancer among them
 )
 
 // where a call is carried out.
@@ -113,6 +116,10 @@ var rules = map[string]rule{
 	agentv1.Agents_Session_FullMethodName: {agents, here},
 	agentv1.Agents_Join_FullMethodName:    {strangers, leader},
 	agentv1.Agents_Renew_FullMethodName:   {agents, leader},
+
+	healthv1.Health_Check_FullMethodName: {everybody, here},
+	healthv1.Health_List_FullMethodName:  {viewers, here},
+	healthv1.Health_Watch_FullMethodName: {viewers, here},
 }
 
 // authorize says whether the caller may make the call at all.
@@ -146,10 +153,12 @@ func (w who) has(r identity.Role) bool {
 		return r == identity.Server
 	case strangers:
 		return true // a token is what counts there
+	case everybody:
+		return true // it tells whether calls are answered, which a call would tell too
 	}
 	return false
 }
 
 func (w who) String() string {
-	return [...]string{"viewers", "operators", "admins", "agents", "coordinators", "everybody with a token"}[w]
+	return [...]string{"viewers", "operators", "admins", "agents", "coordinators", "everybody with a token", "everybody"}[w]
 }

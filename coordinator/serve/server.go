@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
@@ -38,6 +39,10 @@ type Config struct {
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // to the leader
 	Log      *slog.Logger
 	Services []func(grpc.ServiceRegistrar)
+
+	// Called is told of each call, its code, and, of one with one answer, how long it took;
+	// nil: nobody asks.
+	Called func(method string, code codes.Code, took time.Duration)
 }
 
 // Limits of what a client may do to a server.
@@ -60,6 +65,9 @@ type Server struct {
 
 // New makes a server of its services.
 func New(c Config) *Server {
+	if c.Called == nil {
+		c.Called = func(string, codes.Code, time.Duration) {}
+	}
 	s := &Server{Config: c, forward: newForwarder(c)}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(c.In)),

@@ -55,6 +55,7 @@ var alone = map[string][]string{
 	"os/exec":                          {"rvol/agent/host", "rvol/cmd/internal/lab", "rvol/cmd/internal/arch", "rvol/cmd/rvol-lab"},
 	"github.com/hashicorp/raft":        {"rvol/coordinator/consensus", "rvol/cmd/internal/lab", "rvol/coordinator"},
 	"github.com/hashicorp/raft-boltdb": {"rvol/coordinator/consensus"},
+	"github.com/prometheus":            {"rvol/proto/probe", "rvol/coordinator/serve/metrics", "rvol/agent/metrics"},
 	"go.etcd.io/bbolt":                 {"rvol/coordinator/consensus"},
 }
 

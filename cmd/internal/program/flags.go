@@ -48,6 +48,40 @@ func (f *Flags) Duration(into *time.Duration, name string, def time.Duration, us
 	f.set.DurationVar(into, name, def, usage)
 }
 
+// Number is a flag that takes a number above 0.
+func (f *Flags) Number(into *int, name string, def int, usage string) {
+	set := func(v string) error {
+		n, err := strconv.Atoi(v)
+		if err == nil && n < 1 {
+			err = errors.New("want at least 1")
+		}
+		*into = n
+		return err
+	}
+	*into = def
+	if v := f.twin(name); v != "" {
+		f.note(name, v, "a number above 0", set(v))
+	}
+	f.set.Var(number{into, set}, name, usage)
+}
+
+// number is the value of such a flag.
+type number struct {
+	is  *int
+	set func(string) error
+}
+
+// String is the default, for the help.
+func (n number) String() string {
+	if n.is == nil {
+		return "0" // what the help compares with
+	}
+	return strconv.Itoa(*n.is)
+}
+
+// Set reads what was given.
+func (n number) Set(v string) error { return n.set(v) }
+
 // Switch is a flag that is given or not.
 func (f *Flags) Switch(into *bool, name, usage string) {
 	def := false

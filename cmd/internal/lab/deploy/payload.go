@@ -18,10 +18,10 @@ const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|"
 `
 
 // The daemons of a lab say everything, and notice a dead node in seconds. Their machines share the cores of one: a leader that waits
-// for a core is not dead.
+// for a core is not dead. Whoever is in their network may watch them.
 const (
 	agentEnv       = "RVOL_AGENT_DEBUG=true\n"
-	coordinatorEnv = "RVOL_COORDINATOR_DEBUG=true\nRVOL_COORDINATOR_HEARTBEAT=2s\nRVOL_COORDINATOR_NOT_READY_AFTER=10s\nRVOL_COORDINATOR_ELECTION=2s\n"
+	coordinatorEnv = "RVOL_COORDINATOR_DEBUG=true\nRVOL_COORDINATOR_HEARTBEAT=2s\nRVOL_COORDINATOR_NOT_READY_AFTER=10s\nRVOL_COORDINATOR_ELECTION=2s\nRVOL_COORDINATOR_METRICS=:7172\n"
 )
 
 // Payload makes the folder that is laid at /opt/rvol of each node: the programs of bin, the units and the files that a package would install.

@@ -39,8 +39,10 @@ type Config struct {
 
 // The ports of a node.
 const (
-	APIPort  = 7170
-	raftPort = 7171
+	APIPort                = 7170
+	raftPort               = 7171
+	CoordinatorMetricsPort = 7172
+	AgentMetricsPort       = 7173
 )
 
 // Cluster is simulated nodes with their coordinators and agents.

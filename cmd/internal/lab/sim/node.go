@@ -126,14 +126,18 @@ func (n *Node) startCoordinator() error {
 	if err != nil {
 		return err
 	}
+	watched, err := n.c.net.listen(fmt.Sprintf("%s:%d", n.Name, CoordinatorMetricsPort))
+	if err != nil {
+		return err
+	}
 	config := coordinator.Config{
-		Dir: n.coordinatorDir(), API: api, Raft: raft, Dial: n.dial, Heartbeat: n.c.Heartbeat,
+		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat,
 		StableFor: stableFor, Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.coordinator = start(func(ctx context.Context) error {
-		defer func() { _, _ = api.Close(), raft.Close() }() // closing a port in memory cannot fail
+		defer func() { _, _, _ = api.Close(), raft.Close(), watched.Close() }() // closing a port in memory cannot fail
 		return coordinator.Run(ctx, config)
 	})
 	return nil
