@@ -2,6 +2,8 @@ package control
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -45,43 +47,45 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 		return Outcome{Reason: "no complete inventory of " + key}, nil
 	}
 	b := state.NewTxn(Actor(c), "")
+	gone := c.reservations(w.State, seen, b)
 	for r := range w.State.ReplicasOn(key) {
 		if r.Deleting() {
-			c.release(w, seen, r, b)
+			c.replica(w.State, seen, r, gone, b)
 		}
 	}
-	c.orphans(w, seen, b)
 	return Outcome{Txn: b}, nil
 }
 
-// orphans takes away the reservations of orphans that an operator removed, once they are
-// proven gone.
-func (Release) orphans(w World, seen *inventory.Node, b *state.Build) {
-	for c := range state.Under[*model.Capacity](w.State, seen.Name+"/") {
-		for res := range w.State.ReservationsIn(c.Pool) {
-			if res.OwnerKind == model.OwnerOrphan && res.State == model.Releasing && seen.Released[res.Name] && seen.Accepted.Index >= res.Revision {
-				b.Delete(res).Because(fmt.Sprintf("orphan %s on %s is gone", res.LV, seen.Name))
-			}
+// reservations takes away those whose volume is proven gone, and tells which they are.
+func (Release) reservations(v state.View, seen *inventory.Node, b *state.Build) map[string]bool {
+	gone := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(seen.Released)) {
+		res, ok := state.Get[*model.Reservation](v, name)
+		if ok && slices.Contains(removable, res.OwnerKind) && res.Pool.Node == seen.Name && res.State == model.Releasing && seen.Accepted.Index >= res.Revision {
+			gone[name] = true
+			b.Delete(res).Because(fmt.Sprintf("release %s: its LV %s on %s is gone", res.Owner, res.LV, seen.Name))
 		}
 	}
+	return gone
 }
 
-// release takes away what is proven gone of one deleted replica.
-func (Release) release(w World, seen *inventory.Node, r *model.Replica, b *state.Build) {
-	left := 0
+// removable are the kinds of owners whose volumes agents remove: replicas, and orphans that
+// an operator gave up.
+var removable = []string{model.OwnerReplica, model.OwnerOrphan}
+
+// replica takes a deleted replica away of which nothing is left.
+func (Release) replica(v state.View, seen *inventory.Node, r *model.Replica, gone map[string]bool, b *state.Build) {
 	if r.Diskless() && !seen.Released[r.ReleaseName()] {
-		left++
+		return
 	}
-	for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
-		if res.State != model.Releasing || !seen.Released[res.Name] || seen.Accepted.Index < res.Revision {
-			left++
-			continue
+	for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
+		if !gone[res.Name] {
+			return
 		}
-		b.Delete(res).Because(fmt.Sprintf("release %s: its LV %s on %s is gone", r.Name, res.LV, seen.Name))
 	}
 	_, up := seen.Resource(model.ResourceName(r.Volume))
 	_, known := seen.Replicas[r.UID]
-	if left == 0 && !up && !known && seen.Accepted.Index >= r.Revision {
+	if !up && !known && seen.Accepted.Index >= r.Revision {
 		b.Delete(r).Because(fmt.Sprintf("remove replica %s: nothing of it is left on %s", r.Name, seen.Name))
 	}
 }

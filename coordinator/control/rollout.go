@@ -7,6 +7,7 @@ import (
 
 	"rvol/coordinator/decide/rollout"
 	"rvol/coordinator/decide/storageclass"
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 )
@@ -14,8 +15,8 @@ import (
 // Rollout lets volumes take the configuration that their class has in force, so many at a
 // time. Those for which nothing would change take it at once, whatever the strategy; those
 // whose members only render their DRBD configuration anew take it in turn, and the next
-// goes when every member has said that it runs it. What moves replicas is left to
-// transitions.
+// goes when every member has said that it runs it; those whose replicas have to change
+// likewise, by a transition.
 type Rollout struct{}
 
 // Name is the controller's name.
@@ -61,11 +62,14 @@ func (c Rollout) Decide(w World, key string) (Outcome, error) {
 	volumes := ClassVolumes(w.State, key)
 	plan := storageclass.Rollout(cl, cs, volumes)
 	b := state.NewTxn(Actor(c), "").Expect(cs.Key(), cs.Revision)
-	var took, done []string
+	var took, done, waits []string
 	for _, v := range volumes {
 		switch {
 		case takes(w, cs, plan, v):
-			b.Put(taken(w, v, cl, cs))
+			if err := take(w, b, v, cl, cs); err != nil {
+				waits = append(waits, fmt.Sprintf("%s: %v", v.Name, err))
+				continue
+			}
 			took = append(took, v.Name)
 		case v.Status != nil && v.Status.ConfiguringRevision != 0 && confirmed(w, v.Status, v.Name):
 			next := model.Clone(v.Status)
@@ -75,7 +79,7 @@ func (c Rollout) Decide(w World, key string) (Outcome, error) {
 		}
 	}
 	if b.Empty() {
-		return Outcome{Reason: plan.String()}, nil
+		return Outcome{Reason: strings.Join(append([]string{plan.String()}, waits...), "; ")}, nil
 	}
 	b.Because(rolloutCause(cs, took, done))
 	return Outcome{Txn: b}, nil
@@ -86,8 +90,26 @@ func takes(w World, cs *model.ClassStatus, plan rollout.Plan, v storageclass.Vol
 	if !behind(cs, v) {
 		return false
 	}
-	effect := effectOn(w, cs, v)
-	return effect == rollout.None || effect == rollout.Options && slices.Contains(plan.Next, v.Name)
+	if effectOn(w, cs, v) == rollout.None {
+		return true
+	}
+	// An operator who gave the volume this class did not mean the strategy to hold it.
+	asked := v.Status.ConfigurationGeneration == 0 && v.Status.Declined != cs.ConfigurationGeneration
+	return slices.Contains(plan.Next, v.Name) || asked && !v.Stopped && !storageclass.Moving(v.Status)
+}
+
+// take lets a volume take the configuration in force: at once, or by a transition where its
+// replicas have to change.
+func take(w World, b *state.Build, v storageclass.Volume, cl *model.Class, cs *model.ClassStatus) error {
+	if effectOn(w, cs, v) != rollout.Moves {
+		b.Put(taken(w, v, cl, cs))
+		return nil
+	}
+	to, err := targetOf(w.State, v.Volume, v.Status, cs.Configuration, cs.ConfigurationGeneration)
+	if err != nil {
+		return err
+	}
+	return Change(w, b, v.Volume, func(in transition.Input) (transition.Outcome, error) { return transition.ChangeLayout(in, to) })
 }
 
 func rolloutCause(cs *model.ClassStatus, took, done []string) string {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"rvol/coordinator/decide/storageclass"
@@ -162,17 +161,22 @@ func TestNewVolumesOnlyLeavesOldOnesUntilItIsLifted(t *testing.T) {
 	})
 }
 
-func TestAChangeOfLayoutWaitsForTransitionsAndSaysWhoIsNext(t *testing.T) {
+func TestALayoutIsChangedByTransitionsSoManyAtATime(t *testing.T) {
 	t.Parallel()
 	bubble(t, 3, 10000, func(c *cluster) {
-		formedVolumes(c, "r2", 3)
-		c.changeClass("r2", func(cl *model.Class) { cl.FTT, cl.GMDR, cl.RolloutMax = 1, 0, 2 })
-		c.within(time.Minute, "two are next", classCondition("r2", storageclass.ConfigurationRolledOut, "ConfigurationRolloutInProgress",
-			"3 of 3 volumes do not run the configuration in force; 2 at a time; next a, b; 1 waiting"))
-		synctest.Wait()
-		for _, name := range []string{"a", "b", "c"} {
-			if vs := c.status(name); vs.ConfigurationGeneration != 1 || vs.Configuration.GMDR != 1 {
-				t.Errorf("%s was changed without a transition: generation %d", name, vs.ConfigurationGeneration)
+		names := formedVolumes(c, "r2", 3)
+		c.change("n1", func(a *agent) { a.frozen = true }) // who stays does not confirm
+		c.changeClass("r2", func(cl *model.Class) { cl.FTT, cl.GMDR, cl.RolloutMax = 0, 0, 2 })
+		c.within(time.Minute, "two are changed, one waits", classCondition("r2", storageclass.ConfigurationRolledOut, "ConfigurationRolloutInProgress",
+			"2 at a time; running a, b; 1 waiting"))
+		if ready, _ := c.status("a").Conditions.Get(storageclass.ConfigurationReady); !strings.Contains(ready.Message, "change a from 2D to 1D") {
+			t.Errorf("it says %s: %s", ready.Reason, ready.Message)
+		}
+		c.change("n1", func(a *agent) { a.frozen = false })
+		c.within(time.Minute, "all have it", classCondition("r2", storageclass.ConfigurationRolledOut, "RolledOutToAllVolumes", ""))
+		for _, name := range names {
+			if vs := c.status(name); len(vs.Datamesh.Members) != 1 || vs.ConfigurationGeneration != 2 || vs.Sole == nil || *vs.Sole != 0 {
+				t.Errorf("%s: members %+v, generation %d, sole %v", name, vs.Datamesh.Members, vs.ConfigurationGeneration, vs.Sole)
 			}
 		}
 	})

@@ -137,7 +137,9 @@ func TransitionInput(v state.View, seen inventory.View, vol *model.Volume, vs *m
 func transitionMember(v state.View, seen inventory.View, r *model.Replica) transition.Member {
 	m := transition.Member{Replica: r}
 	for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
-		m.Reservations = append(m.Reservations, res)
+		if res.State != model.Releasing || r.Deleting() { // else it stood on it before
+			m.Reservations = append(m.Reservations, res)
+		}
 	}
 	slices.SortFunc(m.Reservations, func(a, b *model.Reservation) int { return cmp.Compare(a.Device, b.Device) })
 	if node, ok := state.Get[*model.Node](v, r.Node); ok {

@@ -11,6 +11,7 @@ import (
 	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/decide/rollout"
 	"rvol/coordinator/decide/storageclass"
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -150,6 +151,12 @@ func configurationReady(vol *model.Volume, vs *model.VolumeStatus, class *model.
 		c.Reason, c.Message = "WaitingForStorageClass", "class "+vol.Class+" does not exist"
 	case cs == nil || cs.Configuration == nil:
 		c.Reason, c.Message = "WaitingForStorageClass", "class "+vol.Class+" is not ready"
+	case vs.Declined != 0 && vs.Declined == cs.ConfigurationGeneration:
+		c.Reason = "StaleConfiguration"
+		c.Message = fmt.Sprintf("the change to generation %d of class %s was cancelled; `rvol volume set %s --class %s` begins it again",
+			cs.ConfigurationGeneration, vol.Class, vol.Name, vol.Class)
+	case transition.ChangingLayout(vs) != nil:
+		c.Reason, c.Message = "ConfigurationRolloutInProgress", transition.ChangingLayout(vs).Title
 	case vs.ConfigurationGeneration == 0:
 		c.Reason, c.Message = "ConfigurationRolloutInProgress", "the configuration is not set yet"
 	case vs.ConfigurationGeneration != cs.ConfigurationGeneration:

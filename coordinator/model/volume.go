@@ -54,6 +54,7 @@ type VolumeStatus struct {
 	ConfigurationGeneration int64                      `json:"configuration_generation,omitempty"` // the class generation it runs
 	ConfigurationObserved   int64                      `json:"configuration_observed,omitempty"`   // the class generation it has seen
 	ConfiguringRevision     int64                      `json:"configuring_revision,omitempty"`     // mesh revision at which its members render a new configuration; 0: all have
+	Declined                int64                      `json:"declined,omitempty"`                 // the class generation whose change an operator cancelled: it is not begun again
 	DRBD                    string                     `json:"drbd,omitempty"`                     // "8.4" or "9": what all its replicas run
 	NextID                  int                        `json:"next_id"`                            // ids are handed out least recently used
 	Datamesh                Datamesh                   `json:"datamesh"`
@@ -289,6 +290,10 @@ type Transition struct {
 	Devices []VolumeDevice `json:"devices,omitempty"` // the sizes that a resize leads to
 	Member  *int           `json:"member,omitempty"`  // the one replica that acts for all in the active step
 	Abort   string         `json:"abort,omitempty"`   // why it is being given up; empty: it is not
+
+	// Was is the configuration that the volume had before a change of its layout.
+	Was           *Configuration `json:"was,omitempty"`
+	WasGeneration int64          `json:"was_generation,omitempty"`
 }
 
 // StepStatus tells how far a step has come.

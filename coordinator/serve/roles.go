@@ -74,6 +74,7 @@ var rules = map[string]rule{
 	adminv1.Volumes_Set_FullMethodName:    {operators, leader},
 	adminv1.Volumes_Delete_FullMethodName: {admins, leader},
 	adminv1.Volumes_Resize_FullMethodName: {operators, leader},
+	adminv1.Volumes_Cancel_FullMethodName: {operators, leader},
 	adminv1.Volumes_Attach_FullMethodName: {operators, leader},
 	adminv1.Volumes_Detach_FullMethodName: {operators, leader},
 
@@ -81,6 +82,7 @@ var rules = map[string]rule{
 	adminv1.Replicas_Add_FullMethodName:     {operators, leader},
 	adminv1.Replicas_Move_FullMethodName:    {operators, leader},
 	adminv1.Replicas_Remove_FullMethodName:  {operators, leader},
+	adminv1.Replicas_Retype_FullMethodName:  {operators, leader},
 	adminv1.Attachments_List_FullMethodName: {viewers, anywhere},
 	adminv1.Operations_List_FullMethodName:  {viewers, anywhere},
 

@@ -13,7 +13,7 @@ import (
 func (a *app) replicaCommand() *cobra.Command {
 	n := a.replicas()
 	return a.group("replica", "The parts of volumes on nodes", n.listCommand(), n.showCommand(),
-		a.replicaAdd(), a.replicaMove(), a.replicaRemove())
+		a.replicaAdd(), a.replicaMove(), a.replicaSet(), a.replicaRemove())
 }
 
 func (a *app) replicas() noun[*adminv1.Replica] {

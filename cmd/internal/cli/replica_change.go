@@ -54,6 +54,30 @@ func (a *app) replicaMove() *cobra.Command {
 	return c
 }
 
+func (a *app) replicaSet() *cobra.Command {
+	r, to, wait := &adminv1.RetypeReplicaRequest{}, "", false
+	c := &cobra.Command{
+		Use: "set VOLUME/ID", Short: "Make a replica one of another type, where it is",
+		Long: "Make a replica one of another type, where it is: an access replica or a tie-breaker becomes a copy, or a copy that the " +
+			"volume's class does not ask for becomes one of them.",
+		Args: args("VOLUME/ID"), ValidArgsFunction: a.completeEach("replica"),
+		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) (err error) {
+			if r.Name = args[0]; r.GetType() == "" {
+				return usage("replica set %s: give its --type", r.GetName())
+			}
+			if r.To, err = parsePlace(to); err != nil {
+				return err
+			}
+			begun, err := adminv1.NewReplicasClient(a.client).Retype(ctx, r)
+			return a.begun(ctx, begun, err, wait)
+		}),
+	}
+	c.Flags().StringVar(&r.Type, "type", "", "`TYPE`: Diskful, TieBreaker or Access")
+	a.toFlag(c, &to)
+	waitFlag(c, &wait, "it is that, and a copy is UpToDate")
+	return c
+}
+
 func (a *app) replicaRemove() *cobra.Command {
 	r, wait := &adminv1.RemoveReplicaRequest{}, false
 	sure := consent{app: a}

@@ -1,6 +1,7 @@
 package storageclass
 
 import (
+	"slices"
 	"time"
 
 	"rvol/coordinator/decide/rollout"
@@ -64,7 +65,10 @@ func Rollout(c *model.Class, st *model.ClassStatus, volumes []Volume) rollout.Pl
 	list := make([]rollout.Volume, 0, len(volumes))
 	for _, v := range volumes {
 		turn := v.turn(stale(v.Status) && v.Status.ConfigurationGeneration != st.ConfigurationGeneration)
-		turn.Running = turn.Running || v.Status != nil && v.Status.ConfiguringRevision != 0
+		turn.Running = turn.Running || v.Status != nil && (v.Status.ConfiguringRevision != 0 || changing(v.Status))
+		if turn.Wants && v.Status.Declined == st.ConfigurationGeneration {
+			turn.Held = "its change was cancelled"
+		}
 		list = append(list, turn)
 	}
 	return rollout.Order(c.Rollout, atLeastOne(c.RolloutMax), list)
@@ -90,13 +94,18 @@ func (v Volume) turn(wants bool) rollout.Volume {
 	case v.Stopped:
 		t.Held = "it is stopped"
 	default:
-		t.Running = moving(v.Status)
+		t.Running = Moving(v.Status)
 	}
 	return t
 }
 
-// moving says that a transition moves data of the volume: whatever its reason, it takes a slot.
-func moving(vs *model.VolumeStatus) bool {
+// changing says that a volume is being given the layout of its class.
+func changing(vs *model.VolumeStatus) bool {
+	return slices.ContainsFunc(vs.Transitions, func(t model.Transition) bool { return t.Was != nil })
+}
+
+// Moving says that a transition moves data of the volume: whatever its reason, it takes a slot.
+func Moving(vs *model.VolumeStatus) bool {
 	for _, t := range vs.Transitions {
 		if !t.Compatible {
 			return true

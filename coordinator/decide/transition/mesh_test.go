@@ -68,9 +68,17 @@ func (m *mesh) add(r *model.Replica) {
 func (m *mesh) obey() {
 	for i := range m.in.Members {
 		mem := &m.in.Members[i]
+		if mem.Type == model.Diskful && mem.VG == "" && !mem.Deleting() {
+			r := model.Clone(mem.Replica)
+			r.VG, r.Devices = "vg0", []model.ReplicaDevice{{Reservation: mem.Reservations[0].Name}}
+			mem.Replica = r
+		}
 		member, in := m.in.Status.Datamesh.Member(mem.ID)
 		mem.Up, mem.Resource = true, inventory.Resource{Role: drbd.Secondary, Devices: []inventory.Device{{Disk: drbd.Diskless, Size: gib}}}
 		mem.State = inventory.ReplicaState{Preconfigured: !in}
+		if len(mem.Devices) > 0 {
+			mem.State.Backing = []inventory.Backing{{Reservation: mem.Devices[0].Reservation, LVUUID: "lv"}}
+		}
 		if in {
 			mem.State.AppliedRevision = m.in.Status.Datamesh.Revision
 		}

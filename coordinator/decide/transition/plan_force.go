@@ -19,7 +19,7 @@ var giveUp = step{
 }
 
 var forceRemoveV1 = plan{
-	name: "force-remove/v1", kind: "ForceRemoveReplica", compatible: true, steps: []step{giveUp, releaseReplica},
+	name: "force-remove/v1", kind: "ForceRemoveReplica", compatible: true, steps: []step{giveUp, releaseReplica, loseVote},
 }
 
 // ForceRemove begins to give up a replica whose node is fenced or lost. What was under way
@@ -48,6 +48,9 @@ func ForceRemove(in Input, id int) (Outcome, error) {
 		s.add(GiveUp, id)
 	}
 	s.add(ReleaseReplica, id)
+	if len(d.status.Transitions) > 0 { // what goes on has it among its steps
+		s.ties = nil
+	}
 	return forceRemoveV1.begun(in, d, fmt.Sprintf("give up %s on %s", m.Name, m.Node), s), nil
 }
 

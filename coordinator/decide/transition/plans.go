@@ -10,13 +10,14 @@ import (
 // plans are all plans that this binary knows.
 var plans = []*plan{
 	&resizeV1, &addDiskfulV1, &removeDiskfulV1, &replaceDiskfulV1, &forceRemoveV1,
-	&addAccessV1, &removeAccessV1, &addTieBreakerV1, &removeTieBreakerV1,
+	&addAccessV1, &removeAccessV1, &addTieBreakerV1, &removeTieBreakerV1, &retypeV1, &changeBackingV1, &changeLayoutV1,
 }
 
 // membership are the steps that changes of the mesh are made of.
 var membership = []step{
 	placeReplica, joinMesh, gainVote, attachDisk, synchronize,
 	detachDisk, loseVote, leaveMesh, releaseReplica, lowerRedundancy, raiseRedundancy,
+	makeBacking, dropBacking, swapBacking, changePart,
 }
 
 // mayStart says why no change of the volume may begin now. One that moves no data may
@@ -40,6 +41,7 @@ func mayStart(in Input, compatible bool) error {
 
 // begun is the outcome that starts a change.
 func (p *plan) begun(in Input, d *draft, title string, s *script) Outcome {
+	s.takeVotes()
 	d.status.Transitions = append(slices.Clone(d.status.Transitions), p.start(in.Now, title, s.steps))
 	return d.outcome(title + ": begin")
 }

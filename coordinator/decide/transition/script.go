@@ -2,6 +2,7 @@ package transition
 
 import (
 	"maps"
+	"slices"
 
 	"rvol/coordinator/model"
 )
@@ -11,6 +12,7 @@ import (
 type script struct {
 	old84 bool
 	parts map[int]model.ReplicaType // of members
+	ties  []int                     // replicas that are tie-breakers when nothing is under way
 	steps []model.TransitionStep
 }
 
@@ -19,7 +21,35 @@ func newScript(in Input) *script {
 	for _, m := range in.Status.Datamesh.Members {
 		s.parts[m.ID] = m.Type
 	}
+	for _, m := range in.Members {
+		if m.Type == model.TieBreaker && !m.Deleting() {
+			s.ties = append(s.ties, m.ID)
+		}
+	}
 	return s
+}
+
+// lendVote lets a tie-breaker vote before the votes of others change. With an even number of
+// votes it decides, with an odd number it does not count: among members of which some count
+// it already, or still, and some do not, two halves could both have quorum. As a voter it
+// counts for everybody in the same way.
+func (s *script) lendVote(but int) {
+	for _, id := range s.ties {
+		if id != but && s.parts[id] == model.TieBreaker {
+			s.add(GainVote, id)
+			s.parts[id] = model.LiminalDiskful
+		}
+	}
+}
+
+// takeVotes makes those that voted meanwhile tie-breakers again.
+func (s *script) takeVotes() {
+	for _, id := range slices.Clone(s.ties) {
+		if s.parts[id] == model.LiminalDiskful {
+			s.add(LoseVote, id).Type = model.TieBreaker
+			s.become(id, model.TieBreaker)
+		}
+	}
 }
 
 // add appends a step about a replica.
@@ -36,10 +66,19 @@ func (s *script) place(id int, to model.ReplicaPlace) {
 	}
 }
 
+// become notes what a member will be from the last step on.
+func (s *script) become(id int, typ model.ReplicaType) {
+	s.parts[id] = typ
+	s.ties = slices.DeleteFunc(s.ties, func(tie int) bool { return tie == id })
+	if typ == model.TieBreaker {
+		s.ties = append(s.ties, id)
+	}
+}
+
 // join makes a prepared replica a member of the given type.
 func (s *script) join(id int, typ model.ReplicaType) {
 	s.add(JoinMesh, id).Type = typ
-	s.parts[id] = typ
+	s.become(id, typ)
 }
 
 // gainDisk takes a replica that is prepared to an UpToDate disk. It connects as one that
@@ -55,11 +94,12 @@ func (s *script) gainDisk(id int) {
 		s.join(id, model.Access)
 	}
 	if s.parts[id] != model.LiminalDiskful {
+		s.lendVote(id)
 		s.add(GainVote, id)
 	}
 	s.add(AttachDisk, id)
 	s.add(Synchronize, id)
-	s.parts[id] = model.Diskful
+	s.become(id, model.Diskful)
 }
 
 // loseDisk takes a member that votes to one without disk or vote, of the given type.
@@ -67,8 +107,11 @@ func (s *script) loseDisk(id int, becomes model.ReplicaType) {
 	if s.parts[id] == model.Diskful {
 		s.add(DetachDisk, id)
 	}
+	if becomes != model.TieBreaker { // its vote goes on as that of a tie-breaker
+		s.lendVote(id)
+	}
 	s.add(LoseVote, id).Type = becomes
-	s.parts[id] = becomes
+	s.become(id, becomes)
 }
 
 // leave takes a member out of the mesh.
@@ -87,6 +130,29 @@ func (s *script) leave(id int) {
 func (s *script) remove(id int) {
 	s.leave(id)
 	s.add(ReleaseReplica, id)
+}
+
+// raise makes a member without a disk one that has a copy.
+func (s *script) raise(id int, to model.ReplicaPlace) {
+	step := s.add(MakeBacking, id)
+	step.Type = s.parts[id] // to go back to
+	if to != (model.ReplicaPlace{}) {
+		step.To = &to
+	}
+	s.gainDisk(id)
+}
+
+// lower makes a member with a copy one without, of the given type.
+func (s *script) lower(id int, becomes model.ReplicaType) {
+	if typ := s.parts[id]; typ == model.Diskful || typ == model.LiminalDiskful {
+		s.loseDisk(id, becomes)
+	}
+	s.add(DropBacking, id).Type = becomes
+}
+
+// redundancy appends the step that raises or lowers quorum-minimum-redundancy.
+func (s *script) redundancy(name string, to int) {
+	s.steps = append(s.steps, model.TransitionStep{Name: name, Redundancy: to})
 }
 
 // voters are how many members will vote.

@@ -182,11 +182,5 @@ func release(a at, d *draft) {
 	r := model.Clone(m.Replica)
 	r.DeletingSince = a.Now
 	d.put = append(d.put, r)
-	for _, res := range m.Reservations {
-		if res.State != model.Releasing {
-			next := model.Clone(res)
-			next.State = model.Releasing
-			d.put = append(d.put, next)
-		}
-	}
+	d.releaseAll(m, func(*model.Reservation) bool { return true })
 }

@@ -70,6 +70,21 @@ func (in Input) tieBreakers() int {
 	return n
 }
 
+// ChangePart makes an access replica a tie-breaker, or the other way round.
+const ChangePart = "ChangePart"
+
+var changePart = step{
+	name: ChangePart, guards: []guard{notInUse}, enter: changePartTo, concerns: everybody, confirm: applied, slow: time.Minute,
+}
+
+func changePartTo(a at, d *draft) {
+	r := model.Clone(a.subject().Replica)
+	r.Type = a.stored().Type
+	d.put = append(d.put, r)
+	d.become(r.ID, r.Type)
+	d.revise()
+}
+
 func majority(voters int) int { return voters/2 + 1 }
 
 func gain(a at, d *draft) {

@@ -13,10 +13,20 @@ import (
 	adminv1 "rvol/proto/admin/v1"
 )
 
+// starter begins a transition of a volume.
+type starter = func(w control.World, b *state.Build, vol *model.Volume) error
+
+// begins is a starter of what a plan begins.
+func begins(start func(transition.Input) (transition.Outcome, error)) starter {
+	return func(w control.World, b *state.Build, vol *model.Volume) error {
+		return control.Change(w, b, vol, start)
+	}
+}
+
 // Add begins to give a volume another replica.
 func (s *replicas) Add(ctx context.Context, r *adminv1.AddReplicaRequest) (*adminv1.TransitionBegun, error) {
 	to := placeIn(r.GetTo())
-	return s.begin(ctx, r.GetVolume(), to, func(in transition.Input) (transition.Outcome, error) {
+	return s.begin(ctx, r.GetVolume(), to, begins(func(in transition.Input) (transition.Outcome, error) {
 		switch typ := model.ReplicaType(r.GetType()); typ {
 		case model.TieBreaker:
 			return transition.AddTieBreaker(in, to)
@@ -27,19 +37,36 @@ func (s *replicas) Add(ctx context.Context, r *adminv1.AddReplicaRequest) (*admi
 		default:
 			return transition.Outcome{}, door.Invalid(in.Volume.Key(), "replica type %q: want Diskful, TieBreaker or Access", typ)
 		}
-	})
+	}))
 }
 
-// Move begins to put a copy elsewhere.
+// Move begins to put a copy elsewhere: on another node, or on another volume group of its own.
 func (s *replicas) Move(ctx context.Context, r *adminv1.MoveReplicaRequest) (*adminv1.TransitionBegun, error) {
 	volume, id, err := model.SplitReplicaName(r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	to := placeIn(r.GetTo())
-	return s.begin(ctx, volume, to, func(in transition.Input) (transition.Outcome, error) {
-		return transition.Replace(in, id, to, r.GetAcceptSingleCopy())
+	return s.begin(ctx, volume, to, func(w control.World, b *state.Build, vol *model.Volume) error {
+		if old, ok := state.Get[*model.Replica](w.State, r.GetName()); ok && old.Node == to.Node && to.Node != "" {
+			return control.ChangeBacking(w, b, vol, id, to)
+		}
+		return control.Change(w, b, vol, func(in transition.Input) (transition.Outcome, error) {
+			return transition.Replace(in, id, to, r.GetAcceptSingleCopy())
+		})
 	})
+}
+
+// Retype begins to make a replica one of another type, where it is.
+func (s *replicas) Retype(ctx context.Context, r *adminv1.RetypeReplicaRequest) (*adminv1.TransitionBegun, error) {
+	volume, id, err := model.SplitReplicaName(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	to := placeIn(r.GetTo())
+	return s.begin(ctx, volume, to, begins(func(in transition.Input) (transition.Outcome, error) {
+		return transition.Retype(in, id, model.ReplicaType(r.GetType()), to)
+	}))
 }
 
 // Remove begins to take a replica away, or gives one up whose node is fenced.
@@ -53,12 +80,20 @@ func (s *replicas) Remove(ctx context.Context, r *adminv1.RemoveReplicaRequest) 
 			return nil, err
 		}
 	}
-	return s.begin(ctx, volume, model.ReplicaPlace{}, func(in transition.Input) (transition.Outcome, error) {
+	return s.begin(ctx, volume, model.ReplicaPlace{}, begins(func(in transition.Input) (transition.Outcome, error) {
 		if r.GetForce() {
 			return transition.ForceRemove(in, id)
 		}
 		return transition.Remove(in, id)
+	}))
+}
+
+// Cancel goes back from a transition that is under way.
+func (s *volumes) Cancel(ctx context.Context, r *adminv1.CancelRequest) (*adminv1.Volume, error) {
+	begun, err := s.begin(ctx, r.GetName(), model.ReplicaPlace{}, func(w control.World, b *state.Build, vol *model.Volume) error {
+		return control.Cancel(w, b, vol, r.GetPlan(), "asked for by "+door.From(ctx).Actor())
 	})
+	return begun.GetVolume(), err
 }
 
 func placeIn(p *adminv1.Place) model.ReplicaPlace {
@@ -66,7 +101,7 @@ func placeIn(p *adminv1.Place) model.ReplicaPlace {
 }
 
 // begin begins a transition of a volume, and answers with both.
-func (a *api) begin(ctx context.Context, volume string, to model.ReplicaPlace, start func(transition.Input) (transition.Outcome, error)) (*adminv1.TransitionBegun, error) {
+func (a *api) begin(ctx context.Context, volume string, to model.ReplicaPlace, start starter) (*adminv1.TransitionBegun, error) {
 	key, now := model.Key{Kind: model.KindVolume, Name: volume}, time.Now()
 	_, err := a.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		vol, err := find[*model.Volume](v, volume)
@@ -77,7 +112,7 @@ func (a *api) begin(ctx context.Context, volume string, to model.ReplicaPlace, s
 			return nil, err
 		}
 		w := control.World{State: v, Inventory: a.Inventory.View(), Now: now, Fresh: crand.Text}
-		if err := control.Change(w, b, vol, start); err != nil {
+		if err := start(w, b, vol); err != nil {
 			return nil, about(key, err)
 		}
 		return changing(b), nil

@@ -213,6 +213,9 @@ func (s *volumes) Set(ctx context.Context, r *adminv1.SetVolumeRequest) (*adminv
 		if err := setUse(v, vol, r); err != nil {
 			return nil, err
 		}
+		if err := setClass(v, vol, r.GetClass(), b); err != nil {
+			return nil, err
+		}
 		return b.Because("change volume " + vol.Name).Put(vol), nil
 	})
 	if err != nil {

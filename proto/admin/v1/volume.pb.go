@@ -1110,6 +1110,7 @@ type SetVolumeRequest struct {
 	Properties     map[string]string      `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Stopped        *bool                  `protobuf:"varint,4,opt,name=stopped,proto3,oneof" json:"stopped,omitempty"`
 	MaxAttachments *int32                 `protobuf:"varint,5,opt,name=max_attachments,json=maxAttachments,proto3,oneof" json:"max_attachments,omitempty"`
+	Class          string                 `protobuf:"bytes,6,opt,name=class,proto3" json:"class,omitempty"` // empty: it keeps its own
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1179,6 +1180,65 @@ func (x *SetVolumeRequest) GetMaxAttachments() int32 {
 	return 0
 }
 
+func (x *SetVolumeRequest) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+type CancelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Plan          string                 `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"` // of the transition; empty: the only one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelRequest) Reset() {
+	*x = CancelRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelRequest) ProtoMessage() {}
+
+func (x *CancelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
+func (*CancelRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CancelRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CancelRequest) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
+}
+
 type ResizeVolumeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1190,7 +1250,7 @@ type ResizeVolumeRequest struct {
 
 func (x *ResizeVolumeRequest) Reset() {
 	*x = ResizeVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1262,7 @@ func (x *ResizeVolumeRequest) String() string {
 func (*ResizeVolumeRequest) ProtoMessage() {}
 
 func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1275,7 @@ func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeVolumeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResizeVolumeRequest) GetName() string {
@@ -1251,7 +1311,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1323,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1336,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Place) GetNode() string {
@@ -1311,7 +1371,7 @@ type AddReplicaRequest struct {
 
 func (x *AddReplicaRequest) Reset() {
 	*x = AddReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1383,7 @@ func (x *AddReplicaRequest) String() string {
 func (*AddReplicaRequest) ProtoMessage() {}
 
 func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1396,7 @@ func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReplicaRequest.ProtoReflect.Descriptor instead.
 func (*AddReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AddReplicaRequest) GetVolume() string {
@@ -1371,7 +1431,7 @@ type MoveReplicaRequest struct {
 
 func (x *MoveReplicaRequest) Reset() {
 	*x = MoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1443,7 @@ func (x *MoveReplicaRequest) String() string {
 func (*MoveReplicaRequest) ProtoMessage() {}
 
 func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1456,7 @@ func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*MoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MoveReplicaRequest) GetName() string {
@@ -1431,7 +1491,7 @@ type RemoveReplicaRequest struct {
 
 func (x *RemoveReplicaRequest) Reset() {
 	*x = RemoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1503,7 @@ func (x *RemoveReplicaRequest) String() string {
 func (*RemoveReplicaRequest) ProtoMessage() {}
 
 func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1516,7 @@ func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*RemoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RemoveReplicaRequest) GetName() string {
@@ -1480,6 +1540,66 @@ func (x *RemoveReplicaRequest) GetConfirm() string {
 	return ""
 }
 
+type RetypeReplicaRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // VOLUME/ID
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // Diskful, TieBreaker, Access
+	To            *Place                 `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`     // on its node: where a copy is to be
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetypeReplicaRequest) Reset() {
+	*x = RetypeReplicaRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetypeReplicaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetypeReplicaRequest) ProtoMessage() {}
+
+func (x *RetypeReplicaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetypeReplicaRequest.ProtoReflect.Descriptor instead.
+func (*RetypeReplicaRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RetypeReplicaRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RetypeReplicaRequest) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *RetypeReplicaRequest) GetTo() *Place {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
 type TransitionBegun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        *Volume                `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
@@ -1490,7 +1610,7 @@ type TransitionBegun struct {
 
 func (x *TransitionBegun) Reset() {
 	*x = TransitionBegun{}
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1622,7 @@ func (x *TransitionBegun) String() string {
 func (*TransitionBegun) ProtoMessage() {}
 
 func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1635,7 @@ func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionBegun.ProtoReflect.Descriptor instead.
 func (*TransitionBegun) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TransitionBegun) GetVolume() *Volume {
@@ -1542,7 +1662,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1674,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1687,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1712,7 +1832,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tDrbdEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd7\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xed\x02\n" +
 	"\x10SetVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x122\n" +
 	"\x06labels\x18\x02 \x01(\v2\x1a.rvol.admin.v1.LabelChangeR\x06labels\x12O\n" +
@@ -1720,13 +1840,17 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"properties\x18\x03 \x03(\v2/.rvol.admin.v1.SetVolumeRequest.PropertiesEntryR\n" +
 	"properties\x12\x1d\n" +
 	"\astopped\x18\x04 \x01(\bH\x00R\astopped\x88\x01\x01\x12,\n" +
-	"\x0fmax_attachments\x18\x05 \x01(\x05H\x01R\x0emaxAttachments\x88\x01\x01\x1a=\n" +
+	"\x0fmax_attachments\x18\x05 \x01(\x05H\x01R\x0emaxAttachments\x88\x01\x01\x12\x14\n" +
+	"\x05class\x18\x06 \x01(\tR\x05class\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\n" +
 	"\n" +
 	"\b_stoppedB\x12\n" +
-	"\x10_max_attachments\"v\n" +
+	"\x10_max_attachments\"7\n" +
+	"\rCancelRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04plan\x18\x02 \x01(\tR\x04plan\"v\n" +
 	"\x13ResizeVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
 	"\adevices\x18\x02 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
@@ -1746,7 +1870,11 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x14RemoveReplicaRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05force\x18\x02 \x01(\bR\x05force\x12\x18\n" +
-	"\aconfirm\x18\x03 \x01(\tR\aconfirm\"{\n" +
+	"\aconfirm\x18\x03 \x01(\tR\aconfirm\"d\n" +
+	"\x14RetypeReplicaRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12$\n" +
+	"\x02to\x18\x03 \x01(\v2\x14.rvol.admin.v1.PlaceR\x02to\"{\n" +
 	"\x0fTransitionBegun\x12-\n" +
 	"\x06volume\x18\x01 \x01(\v2\x15.rvol.admin.v1.VolumeR\x06volume\x129\n" +
 	"\n" +
@@ -1754,21 +1882,23 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"transition\";\n" +
 	"\rAttachRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node2\x9a\x04\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node2\xd9\x04\n" +
 	"\aVolumes\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListVolumesResponse\x12C\n" +
 	"\x06Create\x12\".rvol.admin.v1.CreateVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
 	"\x03Set\x12\x1f.rvol.admin.v1.SetVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12;\n" +
 	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12C\n" +
-	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
+	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
+	"\x06Cancel\x12\x1c.rvol.admin.v1.CancelRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
 	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
-	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\xb6\x02\n" +
+	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\x85\x03\n" +
 	"\bReplicas\x12G\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse\x12G\n" +
 	"\x03Add\x12 .rvol.admin.v1.AddReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12I\n" +
 	"\x04Move\x12!.rvol.admin.v1.MoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12M\n" +
-	"\x06Remove\x12#.rvol.admin.v1.RemoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun2Y\n" +
+	"\x06Remove\x12#.rvol.admin.v1.RemoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12M\n" +
+	"\x06Retype\x12#.rvol.admin.v1.RetypeReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun2Y\n" +
 	"\vAttachments\x12J\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a&.rvol.admin.v1.ListAttachmentsResponse2W\n" +
 	"\n" +
@@ -1787,7 +1917,7 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
@@ -1802,92 +1932,99 @@ var file_admin_v1_volume_proto_goTypes = []any{
 	(*ListOperationsResponse)(nil),  // 10: rvol.admin.v1.ListOperationsResponse
 	(*CreateVolumeRequest)(nil),     // 11: rvol.admin.v1.CreateVolumeRequest
 	(*SetVolumeRequest)(nil),        // 12: rvol.admin.v1.SetVolumeRequest
-	(*ResizeVolumeRequest)(nil),     // 13: rvol.admin.v1.ResizeVolumeRequest
-	(*Place)(nil),                   // 14: rvol.admin.v1.Place
-	(*AddReplicaRequest)(nil),       // 15: rvol.admin.v1.AddReplicaRequest
-	(*MoveReplicaRequest)(nil),      // 16: rvol.admin.v1.MoveReplicaRequest
-	(*RemoveReplicaRequest)(nil),    // 17: rvol.admin.v1.RemoveReplicaRequest
-	(*TransitionBegun)(nil),         // 18: rvol.admin.v1.TransitionBegun
-	(*AttachRequest)(nil),           // 19: rvol.admin.v1.AttachRequest
-	nil,                             // 20: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 21: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 22: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 23: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 24: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 25: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 26: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 27: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 28: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 29: rvol.admin.v1.DeleteRequest
-	(*AdoptVolumeRequest)(nil),      // 30: rvol.admin.v1.AdoptVolumeRequest
-	(*Done)(nil),                    // 31: rvol.admin.v1.Done
+	(*CancelRequest)(nil),           // 13: rvol.admin.v1.CancelRequest
+	(*ResizeVolumeRequest)(nil),     // 14: rvol.admin.v1.ResizeVolumeRequest
+	(*Place)(nil),                   // 15: rvol.admin.v1.Place
+	(*AddReplicaRequest)(nil),       // 16: rvol.admin.v1.AddReplicaRequest
+	(*MoveReplicaRequest)(nil),      // 17: rvol.admin.v1.MoveReplicaRequest
+	(*RemoveReplicaRequest)(nil),    // 18: rvol.admin.v1.RemoveReplicaRequest
+	(*RetypeReplicaRequest)(nil),    // 19: rvol.admin.v1.RetypeReplicaRequest
+	(*TransitionBegun)(nil),         // 20: rvol.admin.v1.TransitionBegun
+	(*AttachRequest)(nil),           // 21: rvol.admin.v1.AttachRequest
+	nil,                             // 22: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 23: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 25: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 26: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 27: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 28: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 29: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 30: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 31: rvol.admin.v1.DeleteRequest
+	(*AdoptVolumeRequest)(nil),      // 32: rvol.admin.v1.AdoptVolumeRequest
+	(*Done)(nil),                    // 33: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	24, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	26, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
 	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
 	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	25, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	27, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
 	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	26, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	28, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
 	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
-	26, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	26, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	24, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	25, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	24, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	25, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	24, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	26, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	28, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	28, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	26, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	27, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	26, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	27, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	26, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	28, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
 	1,  // 18: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
 	4,  // 19: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 20: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
 	6,  // 21: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	20, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	21, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	22, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	27, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	23, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	22, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	23, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	24, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	29, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	25, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
 	0,  // 27: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
-	14, // 28: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	14, // 29: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	1,  // 30: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
-	2,  // 31: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
-	28, // 32: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 33: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
-	12, // 34: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	29, // 35: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	13, // 36: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
-	19, // 37: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	19, // 38: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	30, // 39: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
-	28, // 40: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	15, // 41: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
-	16, // 42: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
-	17, // 43: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
-	28, // 44: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	28, // 45: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 46: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 47: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 48: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	31, // 49: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 50: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	5,  // 51: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	31, // 52: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	1,  // 53: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
-	8,  // 54: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	18, // 55: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
-	18, // 56: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
-	18, // 57: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
-	9,  // 58: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 59: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	46, // [46:60] is the sub-list for method output_type
-	32, // [32:46] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	15, // 28: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	15, // 29: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	15, // 30: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	1,  // 31: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
+	2,  // 32: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
+	30, // 33: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	11, // 34: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
+	12, // 35: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
+	31, // 36: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	14, // 37: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
+	13, // 38: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
+	21, // 39: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	21, // 40: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	32, // 41: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
+	30, // 42: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	16, // 43: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
+	17, // 44: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
+	18, // 45: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
+	19, // 46: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
+	30, // 47: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	30, // 48: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 49: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 50: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 51: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	33, // 52: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 53: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	1,  // 54: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
+	5,  // 55: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	33, // 56: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	1,  // 57: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
+	8,  // 58: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	20, // 59: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	20, // 60: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	20, // 61: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	20, // 62: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
+	9,  // 63: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	10, // 64: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	49, // [49:65] is the sub-list for method output_type
+	33, // [33:49] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_volume_proto_init() }
@@ -1907,7 +2044,7 @@ func file_admin_v1_volume_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

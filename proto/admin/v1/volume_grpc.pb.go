@@ -24,6 +24,7 @@ const (
 	Volumes_Set_FullMethodName    = "/rvol.admin.v1.Volumes/Set"
 	Volumes_Delete_FullMethodName = "/rvol.admin.v1.Volumes/Delete"
 	Volumes_Resize_FullMethodName = "/rvol.admin.v1.Volumes/Resize"
+	Volumes_Cancel_FullMethodName = "/rvol.admin.v1.Volumes/Cancel"
 	Volumes_Attach_FullMethodName = "/rvol.admin.v1.Volumes/Attach"
 	Volumes_Detach_FullMethodName = "/rvol.admin.v1.Volumes/Detach"
 	Volumes_Adopt_FullMethodName  = "/rvol.admin.v1.Volumes/Adopt"
@@ -39,6 +40,8 @@ type VolumesClient interface {
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
 	// Resize grows a volume, or gives a growth up that is under way.
 	Resize(ctx context.Context, in *ResizeVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
+	// Cancel goes back from a transition that is under way, where that is safe.
+	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*Volume, error)
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error)
 	Detach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Done, error)
 	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
@@ -103,6 +106,16 @@ func (c *volumesClient) Resize(ctx context.Context, in *ResizeVolumeRequest, opt
 	return out, nil
 }
 
+func (c *volumesClient) Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*Volume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Volume)
+	err := c.cc.Invoke(ctx, Volumes_Cancel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *volumesClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Attachment)
@@ -143,6 +156,8 @@ type VolumesServer interface {
 	Delete(context.Context, *DeleteRequest) (*Done, error)
 	// Resize grows a volume, or gives a growth up that is under way.
 	Resize(context.Context, *ResizeVolumeRequest) (*Volume, error)
+	// Cancel goes back from a transition that is under way, where that is safe.
+	Cancel(context.Context, *CancelRequest) (*Volume, error)
 	Attach(context.Context, *AttachRequest) (*Attachment, error)
 	Detach(context.Context, *AttachRequest) (*Done, error)
 	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
@@ -171,6 +186,9 @@ func (UnimplementedVolumesServer) Delete(context.Context, *DeleteRequest) (*Done
 }
 func (UnimplementedVolumesServer) Resize(context.Context, *ResizeVolumeRequest) (*Volume, error) {
 	return nil, status.Error(codes.Unimplemented, "method Resize not implemented")
+}
+func (UnimplementedVolumesServer) Cancel(context.Context, *CancelRequest) (*Volume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
 }
 func (UnimplementedVolumesServer) Attach(context.Context, *AttachRequest) (*Attachment, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
@@ -292,6 +310,24 @@ func _Volumes_Resize_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Volumes_Cancel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Cancel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Cancel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Cancel(ctx, req.(*CancelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Volumes_Attach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AttachRequest)
 	if err := dec(in); err != nil {
@@ -374,6 +410,10 @@ var Volumes_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Volumes_Resize_Handler,
 		},
 		{
+			MethodName: "Cancel",
+			Handler:    _Volumes_Cancel_Handler,
+		},
+		{
 			MethodName: "Attach",
 			Handler:    _Volumes_Attach_Handler,
 		},
@@ -395,6 +435,7 @@ const (
 	Replicas_Add_FullMethodName    = "/rvol.admin.v1.Replicas/Add"
 	Replicas_Move_FullMethodName   = "/rvol.admin.v1.Replicas/Move"
 	Replicas_Remove_FullMethodName = "/rvol.admin.v1.Replicas/Remove"
+	Replicas_Retype_FullMethodName = "/rvol.admin.v1.Replicas/Retype"
 )
 
 // ReplicasClient is the client API for Replicas service.
@@ -406,6 +447,7 @@ type ReplicasClient interface {
 	Add(ctx context.Context, in *AddReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 	Move(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 	Remove(ctx context.Context, in *RemoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
+	Retype(ctx context.Context, in *RetypeReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 }
 
 type replicasClient struct {
@@ -456,6 +498,16 @@ func (c *replicasClient) Remove(ctx context.Context, in *RemoveReplicaRequest, o
 	return out, nil
 }
 
+func (c *replicasClient) Retype(ctx context.Context, in *RetypeReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TransitionBegun)
+	err := c.cc.Invoke(ctx, Replicas_Retype_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicasServer is the server API for Replicas service.
 // All implementations must embed UnimplementedReplicasServer
 // for forward compatibility.
@@ -465,6 +517,7 @@ type ReplicasServer interface {
 	Add(context.Context, *AddReplicaRequest) (*TransitionBegun, error)
 	Move(context.Context, *MoveReplicaRequest) (*TransitionBegun, error)
 	Remove(context.Context, *RemoveReplicaRequest) (*TransitionBegun, error)
+	Retype(context.Context, *RetypeReplicaRequest) (*TransitionBegun, error)
 	mustEmbedUnimplementedReplicasServer()
 }
 
@@ -486,6 +539,9 @@ func (UnimplementedReplicasServer) Move(context.Context, *MoveReplicaRequest) (*
 }
 func (UnimplementedReplicasServer) Remove(context.Context, *RemoveReplicaRequest) (*TransitionBegun, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedReplicasServer) Retype(context.Context, *RetypeReplicaRequest) (*TransitionBegun, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retype not implemented")
 }
 func (UnimplementedReplicasServer) mustEmbedUnimplementedReplicasServer() {}
 func (UnimplementedReplicasServer) testEmbeddedByValue()                  {}
@@ -580,6 +636,24 @@ func _Replicas_Remove_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Replicas_Retype_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetypeReplicaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicasServer).Retype(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replicas_Retype_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicasServer).Retype(ctx, req.(*RetypeReplicaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Replicas_ServiceDesc is the grpc.ServiceDesc for Replicas service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -602,6 +676,10 @@ var Replicas_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remove",
 			Handler:    _Replicas_Remove_Handler,
+		},
+		{
+			MethodName: "Retype",
+			Handler:    _Replicas_Retype_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
