@@ -101,15 +101,25 @@ const unavailable = 7
 func (f *failover) rvol(line string) string {
 	f.Helper()
 	for begun := time.Now(); ; {
-		var out, errs bytes.Buffer
-		code, err := f.Client.Run(f.Context(), deploy.Output{Stdout: &out, Stderr: &errs}, strings.Fields(line)...)
+		out, code := f.run(line)
 		switch {
-		case code == 0 && err == nil:
-			return out.String()
+		case code == 0:
+			return out
 		case code != unavailable || time.Since(begun) > time.Minute:
-			f.Fatalf("rvol %s: exit status %d, %v\n%s%s", line, code, err, &out, &errs)
+			f.Fatalf("rvol %s: exit status %d\n%s", line, code, out)
 		}
 	}
+}
+
+// run runs a command of rvol, and returns all that it prints.
+func (f *failover) run(line string) (out string, code int) {
+	f.Helper()
+	var text bytes.Buffer
+	code, err := f.Client.Run(f.Context(), deploy.Output{Stdout: &text, Stderr: &text}, strings.Fields(line)...)
+	if err != nil {
+		f.Fatalf("rvol %s: %v", line, err)
+	}
+	return text.String(), code
 }
 
 func (f *failover) eventually(text, line string) {
