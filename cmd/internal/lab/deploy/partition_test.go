@@ -72,7 +72,6 @@ func (f *failover) isolated() {
 	w := f.write(ctx, "n1")
 	w.reaches(f.T, f.last+20)
 	f.disturb(lab.Fault{A: "n1", Cut: true})
-	f.eventually(`n1 +NotReady`, "node list")
 	f.refused("volume attach db-1 n2")
 	f.rvol("node fence n1 --yes-i-mean n1")
 	f.rvol("volume attach db-1 n2 --wait")
