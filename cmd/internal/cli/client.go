@@ -21,6 +21,7 @@ const (
 	election    = 5 * time.Second  // how long calls are repeated while coordinators answer that they have no leader
 	again       = 500 * time.Millisecond
 	maxAnswer   = 256 << 20 // bytes of one answer
+	staleHeader = "rvol-stale"
 )
 
 // client asks the endpoints in turn until one answers.
@@ -92,9 +93,11 @@ func (c *client) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 	return stream, err
 }
 
-// round tries each endpoint once. Misses are nil when one of them gave an answer, which err is.
+// round tries each endpoint once. Misses are nil when one of them gave an answer, which err is. An answer that may be old counts when
+// nobody knows better: a coordinator that is cut off from the others has one too.
 func (c *client) round(ctx context.Context, order []string, try func(grpc.ClientConnInterface, ...grpc.CallOption) error) ([]miss, error) {
 	var misses []miss
+	var old func()
 	for _, endpoint := range order {
 		conn, err := c.conn(ctx, endpoint)
 		if err != nil {
@@ -104,11 +107,19 @@ func (c *client) round(ctx context.Context, order []string, try func(grpc.Client
 		var head metadata.MD
 		var from peer.Peer
 		err = try(conn, grpc.Header(&head), grpc.Peer(&from), grpc.MaxCallRecvMsgSize(maxAnswer))
+		if err == nil && len(head.Get(staleHeader)) > 0 && !c.app.flags.stale {
+			old = func() { c.answered(ctx, endpoint, head) }
+			continue
+		}
 		if status.Code(err) != codes.Unavailable {
 			c.answered(ctx, endpoint, head)
 			return nil, err
 		}
 		misses = append(misses, miss{endpoint: endpoint, why: why(err), there: from.Addr != nil})
+	}
+	if old != nil {
+		old()
+		return nil, nil
 	}
 	return misses, nil
 }
@@ -128,7 +139,7 @@ func (c *client) answered(ctx context.Context, endpoint string, head metadata.MD
 	if head == nil {
 		return // a stream, whose head comes later
 	}
-	c.stale = strings.Join(head.Get("rvol-stale"), "; ")
+	c.stale = strings.Join(head.Get(staleHeader), "; ")
 	if ctx.Value(quiet{}) == nil {
 		c.warnStale(head)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -117,6 +118,28 @@ func TestStaleAnswersAreLabelled(t *testing.T) {
 	}
 	if q, ok := s.fake.asked["/rvol.admin.v1.Volumes/List"].(*adminv1.ListRequest); !ok || !q.GetStale() {
 		t.Errorf("asked %v, want stale", q)
+	}
+}
+
+func TestACoordinatorThatIsCutOffIsNotBelievedBeforeTheOthers(t *testing.T) {
+	s, alone := newSession(t), newFake()
+	alone.head, alone.world.volumes = metadata.Pairs("rvol-stale", "no leader for 12s"), nil
+	others, isolated := s.env.Dial, alone.serve(t)
+	s.env.Dial = func(ctx context.Context, endpoint string) (grpc.ClientConnInterface, error) {
+		if endpoint == "alone" {
+			return isolated(ctx, endpoint)
+		}
+		return others(ctx, endpoint)
+	}
+	for _, endpoints := range [][]string{{"alone", "c2"}, {"alone", "down", "c2"}} {
+		s.env.Endpoints = endpoints
+		if code := s.run(t.Context(), "volume", "list", "-o", "name"); code != 0 || s.out.String() != "volume/db-1\nvolume/db-2\n" || s.err.Len() > 0 {
+			t.Errorf("%q: exit status %d, output %q, errors %q", endpoints, code, s.out, s.err)
+		}
+	}
+	s.env.Endpoints = []string{"alone", "down"}
+	if code := s.run(t.Context(), "volume", "list", "-o", "name"); code != 0 || s.out.Len() > 0 || s.err.String() != "stale: no leader for 12s\n" {
+		t.Errorf("when nobody knows better: exit status %d, output %q, errors %q", code, s.out, s.err)
 	}
 }
 
