@@ -60,12 +60,15 @@ type key struct {
 	dirty   bool
 	ordered bool // the order changed since the last round began
 	running bool
-	tries   int       // failures in a row
-	rounds  int       // in a row that had something to do
-	after   time.Time // not before
-	plan    decide.Plan
-	failed  *decide.Refusal // of the last step
-	doing   string          // the step that runs
+	tries   int // failures in a row
+	// refusals are definite failures in a row; after some it is given up until
+	// the order, or something on the machine, changes.
+	refusals int
+	rounds   int       // in a row that had something to do
+	after    time.Time // not before
+	plan     decide.Plan
+	failed   *decide.Refusal // of the last step
+	doing    string          // the step that runs
 }
 
 // NewEngine makes an Engine without an order.
@@ -83,12 +86,16 @@ func (e *Engine) Order(d decide.Desired, confirmed bool) {
 		e.mu.Unlock()
 		return
 	}
+	before, as := e.order, e.ordered && e.facts.confirmed == confirmed
 	e.order, e.ordered, e.facts.confirmed = d, true, confirmed
 	wanted := map[string]bool{}
 	for _, name := range d.Keys() {
 		wanted[name] = true
 		k := e.key(name)
-		k.dirty, k.ordered, k.tries, k.after = true, true, 0, time.Time{}
+		if as && k.refusals > 0 && d.SameFor(before, name) {
+			continue // it would be refused again: it has its turn when that is due
+		}
+		k.dirty, k.ordered, k.tries, k.refusals, k.after = true, true, 0, 0, time.Time{}
 	}
 	maps.DeleteFunc(e.keys, func(name string, k *key) bool { return !wanted[name] && !k.running })
 	e.mu.Unlock()
@@ -116,6 +123,16 @@ func (e *Engine) Poke(names ...string) {
 		if k, ok := e.keys[name]; ok {
 			k.dirty = true
 		}
+	}
+	e.mu.Unlock()
+	e.wake()
+}
+
+// pokeHopeful looks at everything again that was not given up.
+func (e *Engine) pokeHopeful() {
+	e.mu.Lock()
+	for _, k := range e.keys {
+		k.dirty = k.dirty || !k.failedForGood()
 	}
 	e.mu.Unlock()
 	e.wake()
@@ -153,7 +170,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			return err
 		case <-tick.C:
 			e.readLinks()
-			e.Poke()
+			e.pokeHopeful()
 		case <-e.poke:
 		case <-timer.C:
 		}
@@ -206,7 +223,13 @@ func (e *Engine) work(ctx context.Context, name string) error {
 	k := e.key(name)
 	changed := !samePlan(k.plan, plan) || !sameRefusal(k.failed, failed) || k.doing != ""
 	k.plan, k.failed, k.doing, k.running = plan, failed, "", false
-	k.settle(failed != nil || refused(plan), again)
+	if definitely(plan, failed) && !k.ordered {
+		k.refuse()
+		changed = true // how often is told
+	} else {
+		k.refusals = 0
+		k.settle(failed != nil || refused(plan), again)
+	}
 	if !k.dirty && e.growing(name) {
 		k.dirty, k.after = true, time.Now().Add(growingPeriod)
 	}
@@ -338,6 +361,7 @@ func (e *Engine) States() (states []decide.ReplicaState, released []string) {
 			if k.failed != nil {
 				s.Refuse(k.failed)
 			}
+			s.Refusals, s.Failed = k.refusals, k.failedForGood()
 			states = append(states, s)
 		}
 	}

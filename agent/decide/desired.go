@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,6 +81,7 @@ type Resource struct {
 	MaxPeers                int               `json:"max_peers,omitempty"`  // bitmap slots
 	DRBD                    string            `json:"drbd,omitempty"`       // "8.4" or "9": what all replicas run
 	SoleRound               int64             `json:"sole_round,omitempty"` // counts the times that one copy was let go on alone
+	Retry                   int64             `json:"retry,omitempty"`      // counts the times that somebody said: try again
 }
 
 // Arbitrated says that the coordinators decide which copy goes on when the
@@ -179,6 +181,23 @@ func (d Desired) Resource(name string) (Resource, bool) {
 		return Resource{}, false
 	}
 	return d.Resources[i], true
+}
+
+// SameFor says that two orders ask the same of a key: what was refused will be again.
+func (d Desired) SameFor(other Desired, key string) bool {
+	if d.Fenced != other.Fenced || d.Hold != other.Hold {
+		return false
+	}
+	a, inA := d.Resource(key)
+	b, inB := other.Resource(key)
+	releases := func(d Desired) []Release {
+		return slices.DeleteFunc(slices.Clone(d.Releases), func(r Release) bool { return r.Resource != key })
+	}
+	operations := func(d Desired) []Operation {
+		return slices.DeleteFunc(slices.Clone(d.Operations), func(o Operation) bool { return d.operationKey(o) != key })
+	}
+	return inA == inB && reflect.DeepEqual(a, b) && slices.Equal(releases(d), releases(other)) &&
+		reflect.DeepEqual(operations(d), operations(other))
 }
 
 // Keys names everything that Next can be asked about, sorted: resources, and

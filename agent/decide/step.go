@@ -342,6 +342,8 @@ type ReplicaState struct {
 	Definite        bool
 	Backing         []BackingState
 	TogetherRound   int64 // newest round after whose order both copies were seen together
+	Refusals        int   // definite ones in a row
+	Failed          bool  // the node has given up until something changes
 	PrimaryAllowed  bool  // the node has read its fence, or has none
 }
 

@@ -43,7 +43,7 @@ func resourceIn(m *agentv1.DesiredResource) decide.Resource {
 		HostName: m.HostName, Port: int(m.Port), Addresses: m.Addresses, Secret: drbd.Secret(m.Secret),
 		Quorum: int(m.Quorum), QuorumMinimumRedundancy: int(m.QuorumMinimumRedundancy),
 		TwoPrimaries: m.TwoPrimaries, OnNoQuorum: m.OnNoQuorum, Options: m.Options,
-		MaxPeers: int(m.MaxPeers), DRBD: m.Drbd, SoleRound: m.SoleRound,
+		MaxPeers: int(m.MaxPeers), DRBD: m.Drbd, SoleRound: m.SoleRound, Retry: m.Retry,
 	}
 	for _, id := range m.Forget {
 		r.Forget = append(r.Forget, drbd.NodeID(id))
@@ -218,7 +218,7 @@ func stateOut(s decide.ReplicaState) *agentv1.ReplicaState {
 	out := &agentv1.ReplicaState{
 		Volume: s.Volume, ReplicaUid: s.ReplicaUID, AppliedRevision: s.AppliedRevision, Preconfigured: s.Preconfigured,
 		JustCreated: s.JustCreated, Step: s.Step, Error: s.Error, ErrorClass: s.ErrorClass, Definite: s.Definite,
-		PrimaryAllowed: s.PrimaryAllowed, TogetherRound: s.TogetherRound,
+		PrimaryAllowed: s.PrimaryAllowed, TogetherRound: s.TogetherRound, Refusals: int32(s.Refusals), Failed: s.Failed,
 	}
 	for _, b := range s.Backing {
 		out.Backing = append(out.Backing, &agentv1.BackingState{

@@ -226,6 +226,8 @@ type ReplicaState struct {
 	Error           string // why it cannot go on
 	ErrorClass      string
 	Definite        bool  // waiting will not cure it
+	Refusals        int   // definite ones in a row
+	Failed          bool  // its agent has given up until something changes
 	TogetherRound   int64 // newest round after whose order both copies were seen together
 	Backing         []Backing
 }

@@ -156,6 +156,8 @@ type Replica struct {
 	// WaitingSince is the log index at which it was first seen that there is no place for
 	// the replica; 0: not yet tried, or placed. Who waits longer comes first.
 	WaitingSince uint64 `json:"waiting_since,omitempty"`
+
+	Retry int64 `json:"retry,omitempty"` // counts the times that somebody said: try again
 }
 
 // ReplicaDevice is one device of a replica.

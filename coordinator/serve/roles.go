@@ -46,6 +46,8 @@ var rules = map[string]rule{
 	adminv1.Nodes_List_FullMethodName:   {viewers, anywhere},
 	adminv1.Nodes_Set_FullMethodName:    {operators, leader},
 	adminv1.Nodes_Fence_FullMethodName:  {admins, leader},
+	adminv1.Nodes_Lost_FullMethodName:   {admins, leader},
+	adminv1.Nodes_Drain_FullMethodName:  {operators, leader},
 	adminv1.Nodes_Delete_FullMethodName: {admins, leader},
 
 	adminv1.LVGs_List_FullMethodName:   {viewers, anywhere},
@@ -83,6 +85,7 @@ var rules = map[string]rule{
 	adminv1.Replicas_Move_FullMethodName:    {operators, leader},
 	adminv1.Replicas_Remove_FullMethodName:  {operators, leader},
 	adminv1.Replicas_Retype_FullMethodName:  {operators, leader},
+	adminv1.Replicas_Retry_FullMethodName:   {operators, leader},
 	adminv1.Attachments_List_FullMethodName: {viewers, anywhere},
 	adminv1.Operations_List_FullMethodName:  {viewers, anywhere},
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -189,6 +190,14 @@ func (c *client) pause(ctx context.Context, until <-chan time.Time) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// turn names the request anew, when a command makes the same call again on purpose.
+func (c *client) turn(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	base, _, _ := strings.Cut(c.requestID, "#")
+	c.requestID = base + "#" + strconv.Itoa(n)
 }
 
 func (c *client) withRequestID(ctx context.Context, method string) context.Context {

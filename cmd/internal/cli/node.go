@@ -15,7 +15,7 @@ func (a *app) nodeCommand() *cobra.Command {
 	return a.group("node", "Machines with an agent", n.listCommand(), n.showCommand(), a.nodeSet(),
 		a.nodeCordon("cordon", "Place nothing new on a node", true),
 		a.nodeCordon("uncordon", "Place replicas on a node again", false),
-		a.nodeFence(), a.nodeUnfence(), a.nodeDelete())
+		a.nodeDrain(), a.nodeFence(), a.nodeUnfence(), a.nodeLost(), a.nodeDelete())
 }
 
 func (a *app) nodes() noun[*adminv1.Node] {

@@ -13,7 +13,8 @@ import (
 func (a *app) replicaCommand() *cobra.Command {
 	n := a.replicas()
 	return a.group("replica", "The parts of volumes on nodes", n.listCommand(), n.showCommand(),
-		a.replicaAdd(), a.replicaMove(), a.replicaSet(), a.replicaRemove())
+		a.replicaAdd(), a.replicaMove(), a.replicaSet(), a.replicaRemove(),
+		a.retryCommand("replica", "VOLUME/ID", func(name string) *adminv1.RetryRequest { return &adminv1.RetryRequest{Replica: name} }))
 }
 
 func (a *app) replicas() noun[*adminv1.Replica] {

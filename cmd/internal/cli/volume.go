@@ -15,7 +15,9 @@ import (
 func (a *app) volumeCommand() *cobra.Command {
 	n := a.volumes()
 	return a.group("volume", "Highly available block devices", n.listCommand(), n.showCommand(),
-		a.volumeCreate(), a.volumeResize(), a.volumeCancel(), a.volumeAdopt(), a.volumeDelete(), a.volumeAttach(), a.volumeDetach(),
+		a.volumeCreate(), a.volumeResize(), a.volumeCancel(), a.volumeAdopt(),
+		a.retryCommand("volume", "NAME", func(name string) *adminv1.RetryRequest { return &adminv1.RetryRequest{Volume: name} }),
+		a.volumeDelete(), a.volumeAttach(), a.volumeDetach(),
 		a.volumeStop("stop", "Take a volume down everywhere, and keep it", true),
 		a.volumeStop("start", "Bring a stopped volume up again", false), a.volumeSet())
 }

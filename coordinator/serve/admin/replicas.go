@@ -77,6 +77,7 @@ func (r replicaView) proto() *adminv1.Replica {
 		out.Conditions = append(out.Conditions, condition(c))
 	}
 	out.Conditions = append(out.Conditions, conditions(r.soft())...)
+	out.Conditions = append(out.Conditions, conditions(r.failed())...)
 	return out
 }
 

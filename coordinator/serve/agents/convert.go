@@ -43,7 +43,7 @@ func resource(r desired.Resource) *agentv1.DesiredResource {
 		HostName: r.HostName, Port: int32(r.Replica.Port), Addresses: r.Addresses, Secret: r.Secret,
 		Quorum: int32(r.Quorum), QuorumMinimumRedundancy: int32(r.QuorumMinimumRedundancy),
 		TwoPrimaries: r.TwoPrimaries, OnNoQuorum: r.OnNoQuorum, Options: r.Options,
-		MaxPeers: int32(r.MaxPeers), Drbd: r.DRBD, SoleRound: r.SoleRound,
+		MaxPeers: int32(r.MaxPeers), Drbd: r.DRBD, SoleRound: r.SoleRound, Retry: r.Replica.Retry,
 	}
 	for _, id := range r.Forget {
 		out.Forget = append(out.Forget, int32(id))

@@ -109,6 +109,7 @@ func replicas(s *agentv1.Replicas) map[string]inventory.ReplicaState {
 			Volume: r.GetVolume(), UID: r.GetReplicaUid(), AppliedRevision: r.GetAppliedRevision(),
 			Preconfigured: r.GetPreconfigured(), JustCreated: r.GetJustCreated(), Step: r.GetStep(),
 			Error: r.GetError(), ErrorClass: r.GetErrorClass(), Definite: r.GetDefinite(),
+			Refusals: int(r.GetRefusals()), Failed: r.GetFailed(),
 			TogetherRound: r.GetTogetherRound(),
 		}
 		for _, b := range r.GetBacking() {

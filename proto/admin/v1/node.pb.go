@@ -558,6 +558,246 @@ func (x *FenceNodeRequest) GetAcceptStale() bool {
 	return false
 }
 
+type LostNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Released      []string               `protobuf:"bytes,2,rep,name=released,proto3" json:"released,omitempty"`              // volumes whose attachment there ended
+	GivenUp       []string               `protobuf:"bytes,3,rep,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // replicas
+	Kept          []*NodeReplica         `protobuf:"bytes,4,rep,name=kept,proto3" json:"kept,omitempty"`                      // replicas that could not be given up, and why
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LostNodeResponse) Reset() {
+	*x = LostNodeResponse{}
+	mi := &file_admin_v1_node_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LostNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LostNodeResponse) ProtoMessage() {}
+
+func (x *LostNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_node_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LostNodeResponse.ProtoReflect.Descriptor instead.
+func (*LostNodeResponse) Descriptor() ([]byte, []int) {
+	return file_admin_v1_node_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LostNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *LostNodeResponse) GetReleased() []string {
+	if x != nil {
+		return x.Released
+	}
+	return nil
+}
+
+func (x *LostNodeResponse) GetGivenUp() []string {
+	if x != nil {
+		return x.GivenUp
+	}
+	return nil
+}
+
+func (x *LostNodeResponse) GetKept() []*NodeReplica {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+type DrainNodeRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	AcceptSingleCopy bool                   `protobuf:"varint,2,opt,name=accept_single_copy,json=acceptSingleCopy,proto3" json:"accept_single_copy,omitempty"` // DRBD 8.4: the old copy goes before the new one is filled
+	Cancel           bool                   `protobuf:"varint,3,opt,name=cancel,proto3" json:"cancel,omitempty"`                                               // nothing more begins, and the node takes replicas again; what is under way ends by itself
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *DrainNodeRequest) Reset() {
+	*x = DrainNodeRequest{}
+	mi := &file_admin_v1_node_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeRequest) ProtoMessage() {}
+
+func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_node_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_node_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DrainNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DrainNodeRequest) GetAcceptSingleCopy() bool {
+	if x != nil {
+		return x.AcceptSingleCopy
+	}
+	return false
+}
+
+func (x *DrainNodeRequest) GetCancel() bool {
+	if x != nil {
+		return x.Cancel
+	}
+	return false
+}
+
+type DrainNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Begun         []*NodeReplica         `protobuf:"bytes,2,rep,name=begun,proto3" json:"begun,omitempty"` // replicas that are on their way, and how far they are
+	Left          []*NodeReplica         `protobuf:"bytes,3,rep,name=left,proto3" json:"left,omitempty"`   // those that stay, and why
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeResponse) Reset() {
+	*x = DrainNodeResponse{}
+	mi := &file_admin_v1_node_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeResponse) ProtoMessage() {}
+
+func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_node_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_admin_v1_node_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DrainNodeResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *DrainNodeResponse) GetBegun() []*NodeReplica {
+	if x != nil {
+		return x.Begun
+	}
+	return nil
+}
+
+func (x *DrainNodeResponse) GetLeft() []*NodeReplica {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+type NodeReplica struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeReplica) Reset() {
+	*x = NodeReplica{}
+	mi := &file_admin_v1_node_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeReplica) ProtoMessage() {}
+
+func (x *NodeReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_node_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeReplica.ProtoReflect.Descriptor instead.
+func (*NodeReplica) Descriptor() ([]byte, []int) {
+	return file_admin_v1_node_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NodeReplica) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeReplica) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type FenceNodeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
@@ -568,7 +808,7 @@ type FenceNodeResponse struct {
 
 func (x *FenceNodeResponse) Reset() {
 	*x = FenceNodeResponse{}
-	mi := &file_admin_v1_node_proto_msgTypes[6]
+	mi := &file_admin_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -580,7 +820,7 @@ func (x *FenceNodeResponse) String() string {
 func (*FenceNodeResponse) ProtoMessage() {}
 
 func (x *FenceNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_node_proto_msgTypes[6]
+	mi := &file_admin_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -593,7 +833,7 @@ func (x *FenceNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FenceNodeResponse.ProtoReflect.Descriptor instead.
 func (*FenceNodeResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_admin_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FenceNodeResponse) GetNode() *Node {
@@ -669,14 +909,32 @@ const file_admin_v1_node_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\tR\aconfirm\x12\x12\n" +
 	"\x04undo\x18\x03 \x01(\bR\x04undo\x12!\n" +
-	"\faccept_stale\x18\x04 \x01(\bR\vacceptStale\"X\n" +
+	"\faccept_stale\x18\x04 \x01(\bR\vacceptStale\"\xa2\x01\n" +
+	"\x10LostNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.rvol.admin.v1.NodeR\x04node\x12\x1a\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\x12\x19\n" +
+	"\bgiven_up\x18\x03 \x03(\tR\agivenUp\x12.\n" +
+	"\x04kept\x18\x04 \x03(\v2\x1a.rvol.admin.v1.NodeReplicaR\x04kept\"l\n" +
+	"\x10DrainNodeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x12accept_single_copy\x18\x02 \x01(\bR\x10acceptSingleCopy\x12\x16\n" +
+	"\x06cancel\x18\x03 \x01(\bR\x06cancel\"\x9e\x01\n" +
+	"\x11DrainNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.rvol.admin.v1.NodeR\x04node\x120\n" +
+	"\x05begun\x18\x02 \x03(\v2\x1a.rvol.admin.v1.NodeReplicaR\x05begun\x12.\n" +
+	"\x04left\x18\x03 \x03(\v2\x1a.rvol.admin.v1.NodeReplicaR\x04left\";\n" +
+	"\vNodeReplica\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"X\n" +
 	"\x11FenceNodeResponse\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.rvol.admin.v1.NodeR\x04node\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased2\x91\x02\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased2\xa7\x03\n" +
 	"\x05Nodes\x12D\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a .rvol.admin.v1.ListNodesResponse\x129\n" +
 	"\x03Set\x12\x1d.rvol.admin.v1.SetNodeRequest\x1a\x13.rvol.admin.v1.Node\x12J\n" +
-	"\x05Fence\x12\x1f.rvol.admin.v1.FenceNodeRequest\x1a .rvol.admin.v1.FenceNodeResponse\x12;\n" +
+	"\x05Fence\x12\x1f.rvol.admin.v1.FenceNodeRequest\x1a .rvol.admin.v1.FenceNodeResponse\x12H\n" +
+	"\x04Lost\x12\x1f.rvol.admin.v1.FenceNodeRequest\x1a\x1f.rvol.admin.v1.LostNodeResponse\x12J\n" +
+	"\x05Drain\x12\x1f.rvol.admin.v1.DrainNodeRequest\x1a .rvol.admin.v1.DrainNodeResponse\x12;\n" +
 	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.DoneB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
 
 var (
@@ -691,7 +949,7 @@ func file_admin_v1_node_proto_rawDescGZIP() []byte {
 	return file_admin_v1_node_proto_rawDescData
 }
 
-var file_admin_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_admin_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_admin_v1_node_proto_goTypes = []any{
 	(*Node)(nil),                  // 0: rvol.admin.v1.Node
 	(*NodeVG)(nil),                // 1: rvol.admin.v1.NodeVG
@@ -699,39 +957,52 @@ var file_admin_v1_node_proto_goTypes = []any{
 	(*ListNodesResponse)(nil),     // 3: rvol.admin.v1.ListNodesResponse
 	(*SetNodeRequest)(nil),        // 4: rvol.admin.v1.SetNodeRequest
 	(*FenceNodeRequest)(nil),      // 5: rvol.admin.v1.FenceNodeRequest
-	(*FenceNodeResponse)(nil),     // 6: rvol.admin.v1.FenceNodeResponse
-	nil,                           // 7: rvol.admin.v1.Node.AddressesEntry
-	(*Meta)(nil),                  // 8: rvol.admin.v1.Meta
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*Condition)(nil),             // 10: rvol.admin.v1.Condition
-	(*LabelChange)(nil),           // 11: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),           // 12: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),         // 13: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                  // 14: rvol.admin.v1.Done
+	(*LostNodeResponse)(nil),      // 6: rvol.admin.v1.LostNodeResponse
+	(*DrainNodeRequest)(nil),      // 7: rvol.admin.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),     // 8: rvol.admin.v1.DrainNodeResponse
+	(*NodeReplica)(nil),           // 9: rvol.admin.v1.NodeReplica
+	(*FenceNodeResponse)(nil),     // 10: rvol.admin.v1.FenceNodeResponse
+	nil,                           // 11: rvol.admin.v1.Node.AddressesEntry
+	(*Meta)(nil),                  // 12: rvol.admin.v1.Meta
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Condition)(nil),             // 14: rvol.admin.v1.Condition
+	(*LabelChange)(nil),           // 15: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),           // 16: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),         // 17: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                  // 18: rvol.admin.v1.Done
 }
 var file_admin_v1_node_proto_depIdxs = []int32{
-	8,  // 0: rvol.admin.v1.Node.meta:type_name -> rvol.admin.v1.Meta
-	9,  // 1: rvol.admin.v1.Node.status_updated_at:type_name -> google.protobuf.Timestamp
-	7,  // 2: rvol.admin.v1.Node.addresses:type_name -> rvol.admin.v1.Node.AddressesEntry
-	10, // 3: rvol.admin.v1.Node.conditions:type_name -> rvol.admin.v1.Condition
+	12, // 0: rvol.admin.v1.Node.meta:type_name -> rvol.admin.v1.Meta
+	13, // 1: rvol.admin.v1.Node.status_updated_at:type_name -> google.protobuf.Timestamp
+	11, // 2: rvol.admin.v1.Node.addresses:type_name -> rvol.admin.v1.Node.AddressesEntry
+	14, // 3: rvol.admin.v1.Node.conditions:type_name -> rvol.admin.v1.Condition
 	1,  // 4: rvol.admin.v1.Node.vgs:type_name -> rvol.admin.v1.NodeVG
 	2,  // 5: rvol.admin.v1.NodeVG.thin_pools:type_name -> rvol.admin.v1.NodeThinPool
 	0,  // 6: rvol.admin.v1.ListNodesResponse.nodes:type_name -> rvol.admin.v1.Node
-	11, // 7: rvol.admin.v1.SetNodeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	0,  // 8: rvol.admin.v1.FenceNodeResponse.node:type_name -> rvol.admin.v1.Node
-	12, // 9: rvol.admin.v1.Nodes.List:input_type -> rvol.admin.v1.ListRequest
-	4,  // 10: rvol.admin.v1.Nodes.Set:input_type -> rvol.admin.v1.SetNodeRequest
-	5,  // 11: rvol.admin.v1.Nodes.Fence:input_type -> rvol.admin.v1.FenceNodeRequest
-	13, // 12: rvol.admin.v1.Nodes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	3,  // 13: rvol.admin.v1.Nodes.List:output_type -> rvol.admin.v1.ListNodesResponse
-	0,  // 14: rvol.admin.v1.Nodes.Set:output_type -> rvol.admin.v1.Node
-	6,  // 15: rvol.admin.v1.Nodes.Fence:output_type -> rvol.admin.v1.FenceNodeResponse
-	14, // 16: rvol.admin.v1.Nodes.Delete:output_type -> rvol.admin.v1.Done
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 7: rvol.admin.v1.SetNodeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	0,  // 8: rvol.admin.v1.LostNodeResponse.node:type_name -> rvol.admin.v1.Node
+	9,  // 9: rvol.admin.v1.LostNodeResponse.kept:type_name -> rvol.admin.v1.NodeReplica
+	0,  // 10: rvol.admin.v1.DrainNodeResponse.node:type_name -> rvol.admin.v1.Node
+	9,  // 11: rvol.admin.v1.DrainNodeResponse.begun:type_name -> rvol.admin.v1.NodeReplica
+	9,  // 12: rvol.admin.v1.DrainNodeResponse.left:type_name -> rvol.admin.v1.NodeReplica
+	0,  // 13: rvol.admin.v1.FenceNodeResponse.node:type_name -> rvol.admin.v1.Node
+	16, // 14: rvol.admin.v1.Nodes.List:input_type -> rvol.admin.v1.ListRequest
+	4,  // 15: rvol.admin.v1.Nodes.Set:input_type -> rvol.admin.v1.SetNodeRequest
+	5,  // 16: rvol.admin.v1.Nodes.Fence:input_type -> rvol.admin.v1.FenceNodeRequest
+	5,  // 17: rvol.admin.v1.Nodes.Lost:input_type -> rvol.admin.v1.FenceNodeRequest
+	7,  // 18: rvol.admin.v1.Nodes.Drain:input_type -> rvol.admin.v1.DrainNodeRequest
+	17, // 19: rvol.admin.v1.Nodes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	3,  // 20: rvol.admin.v1.Nodes.List:output_type -> rvol.admin.v1.ListNodesResponse
+	0,  // 21: rvol.admin.v1.Nodes.Set:output_type -> rvol.admin.v1.Node
+	10, // 22: rvol.admin.v1.Nodes.Fence:output_type -> rvol.admin.v1.FenceNodeResponse
+	6,  // 23: rvol.admin.v1.Nodes.Lost:output_type -> rvol.admin.v1.LostNodeResponse
+	8,  // 24: rvol.admin.v1.Nodes.Drain:output_type -> rvol.admin.v1.DrainNodeResponse
+	18, // 25: rvol.admin.v1.Nodes.Delete:output_type -> rvol.admin.v1.Done
+	20, // [20:26] is the sub-list for method output_type
+	14, // [14:20] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_node_proto_init() }
@@ -747,7 +1018,7 @@ func file_admin_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_node_proto_rawDesc), len(file_admin_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,8 @@ const (
 	Nodes_List_FullMethodName   = "/rvol.admin.v1.Nodes/List"
 	Nodes_Set_FullMethodName    = "/rvol.admin.v1.Nodes/Set"
 	Nodes_Fence_FullMethodName  = "/rvol.admin.v1.Nodes/Fence"
+	Nodes_Lost_FullMethodName   = "/rvol.admin.v1.Nodes/Lost"
+	Nodes_Drain_FullMethodName  = "/rvol.admin.v1.Nodes/Drain"
 	Nodes_Delete_FullMethodName = "/rvol.admin.v1.Nodes/Delete"
 )
 
@@ -33,6 +35,10 @@ type NodesClient interface {
 	Set(ctx context.Context, in *SetNodeRequest, opts ...grpc.CallOption) (*Node, error)
 	// Fence is the operator's word that the node is off or cut from its storage network.
 	Fence(ctx context.Context, in *FenceNodeRequest, opts ...grpc.CallOption) (*FenceNodeResponse, error)
+	// Lost is fence, and gives up the replicas of the node for good.
+	Lost(ctx context.Context, in *FenceNodeRequest, opts ...grpc.CallOption) (*LostNodeResponse, error)
+	// Drain cordons a node and moves its copies elsewhere. It detaches nothing.
+	Drain(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (*DrainNodeResponse, error)
 	// Delete removes a node that holds nothing.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
 }
@@ -75,6 +81,26 @@ func (c *nodesClient) Fence(ctx context.Context, in *FenceNodeRequest, opts ...g
 	return out, nil
 }
 
+func (c *nodesClient) Lost(ctx context.Context, in *FenceNodeRequest, opts ...grpc.CallOption) (*LostNodeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LostNodeResponse)
+	err := c.cc.Invoke(ctx, Nodes_Lost_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodesClient) Drain(ctx context.Context, in *DrainNodeRequest, opts ...grpc.CallOption) (*DrainNodeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainNodeResponse)
+	err := c.cc.Invoke(ctx, Nodes_Drain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *nodesClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Done)
@@ -93,6 +119,10 @@ type NodesServer interface {
 	Set(context.Context, *SetNodeRequest) (*Node, error)
 	// Fence is the operator's word that the node is off or cut from its storage network.
 	Fence(context.Context, *FenceNodeRequest) (*FenceNodeResponse, error)
+	// Lost is fence, and gives up the replicas of the node for good.
+	Lost(context.Context, *FenceNodeRequest) (*LostNodeResponse, error)
+	// Drain cordons a node and moves its copies elsewhere. It detaches nothing.
+	Drain(context.Context, *DrainNodeRequest) (*DrainNodeResponse, error)
 	// Delete removes a node that holds nothing.
 	Delete(context.Context, *DeleteRequest) (*Done, error)
 	mustEmbedUnimplementedNodesServer()
@@ -113,6 +143,12 @@ func (UnimplementedNodesServer) Set(context.Context, *SetNodeRequest) (*Node, er
 }
 func (UnimplementedNodesServer) Fence(context.Context, *FenceNodeRequest) (*FenceNodeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Fence not implemented")
+}
+func (UnimplementedNodesServer) Lost(context.Context, *FenceNodeRequest) (*LostNodeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Lost not implemented")
+}
+func (UnimplementedNodesServer) Drain(context.Context, *DrainNodeRequest) (*DrainNodeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
 }
 func (UnimplementedNodesServer) Delete(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
@@ -192,6 +228,42 @@ func _Nodes_Fence_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Nodes_Lost_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FenceNodeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodesServer).Lost(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Nodes_Lost_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodesServer).Lost(ctx, req.(*FenceNodeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Nodes_Drain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainNodeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodesServer).Drain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Nodes_Drain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodesServer).Drain(ctx, req.(*DrainNodeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Nodes_Delete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteRequest)
 	if err := dec(in); err != nil {
@@ -228,6 +300,14 @@ var Nodes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Fence",
 			Handler:    _Nodes_Fence_Handler,
+		},
+		{
+			MethodName: "Lost",
+			Handler:    _Nodes_Lost_Handler,
+		},
+		{
+			MethodName: "Drain",
+			Handler:    _Nodes_Drain_Handler,
 		},
 		{
 			MethodName: "Delete",

@@ -1600,6 +1600,58 @@ func (x *RetypeReplicaRequest) GetTo() *Place {
 	return nil
 }
 
+type RetryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`   // all its replicas, and its formation, or
+	Replica       string                 `protobuf:"bytes,2,opt,name=replica,proto3" json:"replica,omitempty"` // VOLUME/ID
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRequest) Reset() {
+	*x = RetryRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRequest) ProtoMessage() {}
+
+func (x *RetryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRequest.ProtoReflect.Descriptor instead.
+func (*RetryRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RetryRequest) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+func (x *RetryRequest) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
 type TransitionBegun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Volume        *Volume                `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
@@ -1610,7 +1662,7 @@ type TransitionBegun struct {
 
 func (x *TransitionBegun) Reset() {
 	*x = TransitionBegun{}
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1674,7 @@ func (x *TransitionBegun) String() string {
 func (*TransitionBegun) ProtoMessage() {}
 
 func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1687,7 @@ func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionBegun.ProtoReflect.Descriptor instead.
 func (*TransitionBegun) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TransitionBegun) GetVolume() *Volume {
@@ -1662,7 +1714,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1726,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1739,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1874,7 +1926,10 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x14RetypeReplicaRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12$\n" +
-	"\x02to\x18\x03 \x01(\v2\x14.rvol.admin.v1.PlaceR\x02to\"{\n" +
+	"\x02to\x18\x03 \x01(\v2\x14.rvol.admin.v1.PlaceR\x02to\"@\n" +
+	"\fRetryRequest\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x18\n" +
+	"\areplica\x18\x02 \x01(\tR\areplica\"{\n" +
 	"\x0fTransitionBegun\x12-\n" +
 	"\x06volume\x18\x01 \x01(\v2\x15.rvol.admin.v1.VolumeR\x06volume\x129\n" +
 	"\n" +
@@ -1892,13 +1947,14 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x06Cancel\x12\x1c.rvol.admin.v1.CancelRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
 	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
-	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\x85\x03\n" +
+	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\xc0\x03\n" +
 	"\bReplicas\x12G\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse\x12G\n" +
 	"\x03Add\x12 .rvol.admin.v1.AddReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12I\n" +
 	"\x04Move\x12!.rvol.admin.v1.MoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12M\n" +
 	"\x06Remove\x12#.rvol.admin.v1.RemoveReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x12M\n" +
-	"\x06Retype\x12#.rvol.admin.v1.RetypeReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun2Y\n" +
+	"\x06Retype\x12#.rvol.admin.v1.RetypeReplicaRequest\x1a\x1e.rvol.admin.v1.TransitionBegun\x129\n" +
+	"\x05Retry\x12\x1b.rvol.admin.v1.RetryRequest\x1a\x13.rvol.admin.v1.Done2Y\n" +
 	"\vAttachments\x12J\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a&.rvol.admin.v1.ListAttachmentsResponse2W\n" +
 	"\n" +
@@ -1917,7 +1973,7 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
@@ -1939,89 +1995,92 @@ var file_admin_v1_volume_proto_goTypes = []any{
 	(*MoveReplicaRequest)(nil),      // 17: rvol.admin.v1.MoveReplicaRequest
 	(*RemoveReplicaRequest)(nil),    // 18: rvol.admin.v1.RemoveReplicaRequest
 	(*RetypeReplicaRequest)(nil),    // 19: rvol.admin.v1.RetypeReplicaRequest
-	(*TransitionBegun)(nil),         // 20: rvol.admin.v1.TransitionBegun
-	(*AttachRequest)(nil),           // 21: rvol.admin.v1.AttachRequest
-	nil,                             // 22: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 23: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 25: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 26: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 27: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 28: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 29: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 30: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 31: rvol.admin.v1.DeleteRequest
-	(*AdoptVolumeRequest)(nil),      // 32: rvol.admin.v1.AdoptVolumeRequest
-	(*Done)(nil),                    // 33: rvol.admin.v1.Done
+	(*RetryRequest)(nil),            // 20: rvol.admin.v1.RetryRequest
+	(*TransitionBegun)(nil),         // 21: rvol.admin.v1.TransitionBegun
+	(*AttachRequest)(nil),           // 22: rvol.admin.v1.AttachRequest
+	nil,                             // 23: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 25: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 26: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 27: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 28: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 30: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 31: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 32: rvol.admin.v1.DeleteRequest
+	(*AdoptVolumeRequest)(nil),      // 33: rvol.admin.v1.AdoptVolumeRequest
+	(*Done)(nil),                    // 34: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	26, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	27, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
 	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
 	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	27, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	28, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
 	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	28, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	29, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
 	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
-	28, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	28, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	27, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	26, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	27, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	26, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	28, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	29, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	29, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	27, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	28, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	27, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	28, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	27, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	29, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
 	1,  // 18: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
 	4,  // 19: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
 	5,  // 20: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
 	6,  // 21: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	22, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	23, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	24, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	29, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	25, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	23, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	24, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	25, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	30, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	26, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
 	0,  // 27: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
 	15, // 28: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
 	15, // 29: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
 	15, // 30: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
 	1,  // 31: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
 	2,  // 32: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
-	30, // 33: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	31, // 33: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
 	11, // 34: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
 	12, // 35: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	31, // 36: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	32, // 36: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
 	14, // 37: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
 	13, // 38: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
-	21, // 39: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	21, // 40: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	32, // 41: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
-	30, // 42: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	22, // 39: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	22, // 40: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	33, // 41: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
+	31, // 42: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
 	16, // 43: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
 	17, // 44: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
 	18, // 45: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
 	19, // 46: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
-	30, // 47: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	30, // 48: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 49: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 50: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 51: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	33, // 52: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 53: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	1,  // 54: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
-	5,  // 55: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	33, // 56: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	1,  // 57: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
-	8,  // 58: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	20, // 59: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
-	20, // 60: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
-	20, // 61: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
-	20, // 62: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
-	9,  // 63: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 64: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	49, // [49:65] is the sub-list for method output_type
-	33, // [33:49] is the sub-list for method input_type
+	20, // 47: rvol.admin.v1.Replicas.Retry:input_type -> rvol.admin.v1.RetryRequest
+	31, // 48: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	31, // 49: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	7,  // 50: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 51: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 52: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	34, // 53: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 54: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	1,  // 55: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
+	5,  // 56: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	34, // 57: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	1,  // 58: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
+	8,  // 59: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	21, // 60: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	21, // 61: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	21, // 62: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	21, // 63: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
+	34, // 64: rvol.admin.v1.Replicas.Retry:output_type -> rvol.admin.v1.Done
+	9,  // 65: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	10, // 66: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	50, // [50:67] is the sub-list for method output_type
+	33, // [33:50] is the sub-list for method input_type
 	33, // [33:33] is the sub-list for extension type_name
 	33, // [33:33] is the sub-list for extension extendee
 	0,  // [0:33] is the sub-list for field type_name
@@ -2044,7 +2103,7 @@ func file_admin_v1_volume_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

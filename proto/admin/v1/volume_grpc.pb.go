@@ -436,6 +436,7 @@ const (
 	Replicas_Move_FullMethodName   = "/rvol.admin.v1.Replicas/Move"
 	Replicas_Remove_FullMethodName = "/rvol.admin.v1.Replicas/Remove"
 	Replicas_Retype_FullMethodName = "/rvol.admin.v1.Replicas/Retype"
+	Replicas_Retry_FullMethodName  = "/rvol.admin.v1.Replicas/Retry"
 )
 
 // ReplicasClient is the client API for Replicas service.
@@ -448,6 +449,8 @@ type ReplicasClient interface {
 	Move(ctx context.Context, in *MoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 	Remove(ctx context.Context, in *RemoveReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
 	Retype(ctx context.Context, in *RetypeReplicaRequest, opts ...grpc.CallOption) (*TransitionBegun, error)
+	// Retry lets an agent try again what it has given up.
+	Retry(ctx context.Context, in *RetryRequest, opts ...grpc.CallOption) (*Done, error)
 }
 
 type replicasClient struct {
@@ -508,6 +511,16 @@ func (c *replicasClient) Retype(ctx context.Context, in *RetypeReplicaRequest, o
 	return out, nil
 }
 
+func (c *replicasClient) Retry(ctx context.Context, in *RetryRequest, opts ...grpc.CallOption) (*Done, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Done)
+	err := c.cc.Invoke(ctx, Replicas_Retry_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReplicasServer is the server API for Replicas service.
 // All implementations must embed UnimplementedReplicasServer
 // for forward compatibility.
@@ -518,6 +531,8 @@ type ReplicasServer interface {
 	Move(context.Context, *MoveReplicaRequest) (*TransitionBegun, error)
 	Remove(context.Context, *RemoveReplicaRequest) (*TransitionBegun, error)
 	Retype(context.Context, *RetypeReplicaRequest) (*TransitionBegun, error)
+	// Retry lets an agent try again what it has given up.
+	Retry(context.Context, *RetryRequest) (*Done, error)
 	mustEmbedUnimplementedReplicasServer()
 }
 
@@ -542,6 +557,9 @@ func (UnimplementedReplicasServer) Remove(context.Context, *RemoveReplicaRequest
 }
 func (UnimplementedReplicasServer) Retype(context.Context, *RetypeReplicaRequest) (*TransitionBegun, error) {
 	return nil, status.Error(codes.Unimplemented, "method Retype not implemented")
+}
+func (UnimplementedReplicasServer) Retry(context.Context, *RetryRequest) (*Done, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retry not implemented")
 }
 func (UnimplementedReplicasServer) mustEmbedUnimplementedReplicasServer() {}
 func (UnimplementedReplicasServer) testEmbeddedByValue()                  {}
@@ -654,6 +672,24 @@ func _Replicas_Retype_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Replicas_Retry_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplicasServer).Retry(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Replicas_Retry_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplicasServer).Retry(ctx, req.(*RetryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Replicas_ServiceDesc is the grpc.ServiceDesc for Replicas service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -680,6 +716,10 @@ var Replicas_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Retype",
 			Handler:    _Replicas_Retype_Handler,
+		},
+		{
+			MethodName: "Retry",
+			Handler:    _Replicas_Retry_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

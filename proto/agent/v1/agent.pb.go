@@ -2090,6 +2090,8 @@ type ReplicaState struct {
 	Definite        bool                   `protobuf:"varint,9,opt,name=definite,proto3" json:"definite,omitempty"`                                      // a refusal that waiting will not cure
 	Backing         []*BackingState        `protobuf:"bytes,10,rep,name=backing,proto3" json:"backing,omitempty"`
 	PrimaryAllowed  bool                   `protobuf:"varint,11,opt,name=primary_allowed,json=primaryAllowed,proto3" json:"primary_allowed,omitempty"` // the agent has read its fence, or has none
+	Refusals        int32                  `protobuf:"varint,13,opt,name=refusals,proto3" json:"refusals,omitempty"`                                   // definite ones in a row
+	Failed          bool                   `protobuf:"varint,14,opt,name=failed,proto3" json:"failed,omitempty"`                                       // it has given up until something changes
 	TogetherRound   int64                  `protobuf:"varint,12,opt,name=together_round,json=togetherRound,proto3" json:"together_round,omitempty"`    // newest round after whose order the kernel said Connected, UpToDate/UpToDate
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2198,6 +2200,20 @@ func (x *ReplicaState) GetBacking() []*BackingState {
 func (x *ReplicaState) GetPrimaryAllowed() bool {
 	if x != nil {
 		return x.PrimaryAllowed
+	}
+	return false
+}
+
+func (x *ReplicaState) GetRefusals() int32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
+func (x *ReplicaState) GetFailed() bool {
+	if x != nil {
+		return x.Failed
 	}
 	return false
 }
@@ -2482,6 +2498,7 @@ type DesiredResource struct {
 	Drbd                    string                 `protobuf:"bytes,24,opt,name=drbd,proto3" json:"drbd,omitempty"`                                                                                 // "8.4" or "9": what all replicas of this volume run
 	SoleRound               int64                  `protobuf:"varint,25,opt,name=sole_round,json=soleRound,proto3" json:"sole_round,omitempty"`                                                     // counts the times that one copy was let go on alone
 	Forget                  []int32                `protobuf:"varint,26,rep,packed,name=forget,proto3" json:"forget,omitempty"`                                                                     // ids of replicas that left: their bitmap slots are to be freed
+	Retry                   int64                  `protobuf:"varint,27,opt,name=retry,proto3" json:"retry,omitempty"`                                                                              // counts the times that somebody said: try again
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2696,6 +2713,13 @@ func (x *DesiredResource) GetForget() []int32 {
 		return x.Forget
 	}
 	return nil
+}
+
+func (x *DesiredResource) GetRetry() int64 {
+	if x != nil {
+		return x.Retry
+	}
+	return 0
 }
 
 type DesiredDevice struct {
@@ -3790,7 +3814,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\fdone_percent\x18\x05 \x01(\x01R\vdonePercent\"_\n" +
 	"\bReplicas\x127\n" +
 	"\breplicas\x18\x01 \x03(\v2\x1b.rvol.agent.v1.ReplicaStateR\breplicas\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\xa9\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\xdd\x03\n" +
 	"\fReplicaState\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
 	"\vreplica_uid\x18\x02 \x01(\tR\n" +
@@ -3805,7 +3829,9 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bdefinite\x18\t \x01(\bR\bdefinite\x125\n" +
 	"\abacking\x18\n" +
 	" \x03(\v2\x1b.rvol.agent.v1.BackingStateR\abacking\x12'\n" +
-	"\x0fprimary_allowed\x18\v \x01(\bR\x0eprimaryAllowed\x12%\n" +
+	"\x0fprimary_allowed\x18\v \x01(\bR\x0eprimaryAllowed\x12\x1a\n" +
+	"\brefusals\x18\r \x01(\x05R\brefusals\x12\x16\n" +
+	"\x06failed\x18\x0e \x01(\bR\x06failed\x12%\n" +
 	"\x0etogether_round\x18\f \x01(\x03R\rtogetherRound\"\x92\x01\n" +
 	"\fBackingState\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12 \n" +
@@ -3829,7 +3855,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x02vg\x18\x01 \x01(\tR\x02vg\x12\x17\n" +
 	"\avg_uuid\x18\x02 \x01(\tR\x06vgUuid\x12\x1d\n" +
 	"\n" +
-	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\xee\a\n" +
+	"thin_pools\x18\x03 \x03(\tR\tthinPools\"\x84\b\n" +
 	"\x0fDesiredResource\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1d\n" +
 	"\n" +
@@ -3862,7 +3888,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x04drbd\x18\x18 \x01(\tR\x04drbd\x12\x1d\n" +
 	"\n" +
 	"sole_round\x18\x19 \x01(\x03R\tsoleRound\x12\x16\n" +
-	"\x06forget\x18\x1a \x03(\x05R\x06forget\x1a<\n" +
+	"\x06forget\x18\x1a \x03(\x05R\x06forget\x12\x14\n" +
+	"\x05retry\x18\x1b \x01(\x03R\x05retry\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
