@@ -74,7 +74,7 @@ func (m *mesh) obey() {
 			mem.Replica = r
 		}
 		member, in := m.in.Status.Datamesh.Member(mem.ID)
-		mem.Up, mem.Resource = true, inventory.Resource{Role: drbd.Secondary, Devices: []inventory.Device{{Disk: drbd.Diskless, Size: gib}}}
+		mem.Up, mem.Resource = true, inventory.Resource{Role: drbd.Secondary, Devices: []inventory.Device{{Disk: drbd.Diskless, Size: gib, Quorum: true}}}
 		mem.State = inventory.ReplicaState{Preconfigured: !in}
 		if len(mem.Devices) > 0 {
 			mem.State.Backing = []inventory.Backing{{Reservation: mem.Devices[0].Reservation, LVUUID: "lv"}}

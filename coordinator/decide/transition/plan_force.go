@@ -100,7 +100,7 @@ func lastCopy(in Input, id int) string {
 		return ""
 	}
 	for _, m := range in.disks(id) {
-		if illDisk(m) == "" || m.Known && m.takesOver() {
+		if overtaken(in, m) == "" && (illDisk(m) == "" || m.Known && m.takesOver()) {
 			return ""
 		}
 	}

@@ -1,9 +1,12 @@
 package transition
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
+	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/drbd"
 )
@@ -66,7 +69,7 @@ func enoughCopies(a at) string { return tooFewCopies(a.Input, *a.stored().Replic
 func tooFewCopies(in Input, id int) string {
 	good, bad := 0, ""
 	for _, m := range in.disks(id) {
-		switch why := illDisk(m); {
+		switch why := cmp.Or(illDisk(m), overtaken(in, m)); {
 		case why == "":
 			good++
 		case bad == "":
@@ -77,6 +80,45 @@ func tooFewCopies(in Input, id int) string {
 		return fmt.Sprintf("without replica %d there are %d UpToDate copies, %d are needed%s", id, good, need, bad)
 	}
 	return ""
+}
+
+// overtaken says why others may have gone on without a member, so that what was written last
+// is not on its disk, whatever that calls itself: a node that was away comes back UpToDate.
+func overtaken(in Input, m Member) string {
+	mesh := in.Status.Datamesh
+	if in.old84() {
+		if sole := in.Status.Sole; sole != nil && *sole != m.ID {
+			return fmt.Sprintf("replica %d went on alone", *sole)
+		}
+		return ""
+	}
+	if mesh.Quorum == 0 || m.quorate() {
+		return ""
+	}
+	absent := in.absent(m)
+	if absent >= mesh.Quorum || in.hasTieBreaker() && absent*2 == mesh.Voters() {
+		return "it has no quorum: others may have gone on without it"
+	}
+	return ""
+}
+
+// absent are the votes that a member is not connected with.
+func (in Input) absent(m Member) int {
+	n := 0
+	for _, o := range in.mesh() {
+		votes := in.part(o.ID) == model.Diskful || in.part(o.ID) == model.LiminalDiskful
+		n += b01(votes && o.ID != m.ID && m.connection(o.ID) != drbd.Connected)
+	}
+	return n
+}
+
+func (in Input) hasTieBreaker() bool {
+	return slices.ContainsFunc(in.Status.Datamesh.Members, func(m model.DatameshMember) bool { return m.Type == model.TieBreaker })
+}
+
+// quorate says that the member's partition has quorum.
+func (m Member) quorate() bool {
+	return m.Up && !slices.ContainsFunc(m.Resource.Devices, func(d inventory.Device) bool { return !d.Quorum })
 }
 
 // noResyncFrom protects a copy that is being filled: its source may be this one.

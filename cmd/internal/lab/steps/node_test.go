@@ -28,6 +28,7 @@ type node struct {
 	index   int
 	vg      string              // UUID
 	status  *model.VolumeStatus // as it was when the node was last told
+	step    string              // the active one, then
 	journal *act.Journal
 	engine  *act.Engine
 	on      bool

@@ -13,14 +13,21 @@ import (
 	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/drbd"
+	"rvol/drbd/drbdtest"
 )
 
 // change is one plan carried out on one layout.
 type change struct {
 	name  string
-	given layout.Layout // as which the volume is formed
-	class layout.Layout // of its class while and after the change
-	spare int           // nodes without a replica
+	old   bool                                               // on DRBD 8.4
+	first func(transition.Input) (transition.Outcome, error) // done before, and not looked at
+	given layout.Layout                                      // as which the volume is formed
+	class layout.Layout                                      // of its class while and after the change
+	spare int                                                // nodes without a replica
+	// grows: DRBD copies the new part, and calls the copies Inconsistent until it has, as
+	// recorded (9.3.3/978, 8.4.11/265). While that lasts only the source can be used, and
+	// nothing is taken away.
+	grows bool
 	start func(transition.Input) (transition.Outcome, error)
 }
 
@@ -36,40 +43,60 @@ func with(l layout.Layout, diskful, tieBreakers int) layout.Layout {
 func changes() []change {
 	anywhere := model.ReplicaPlace{}
 	return []change{
-		{"add a copy to two with a tie-breaker", class(1, 0), class(1, 0), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add a copy to two with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddDiskful(in, anywhere)
 		}},
-		{"add a copy to two that both must have all", class(0, 1), class(0, 1), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add a copy to two that both must have all", given: class(0, 1), class: class(0, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddDiskful(in, anywhere)
 		}},
-		{"add a copy to three", class(1, 1), class(1, 1), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add a copy to three", given: class(1, 1), class: class(1, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddDiskful(in, anywhere)
 		}},
-		{"add a copy to a single one", class(0, 0), class(0, 0), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add a copy to a single one", given: class(0, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddDiskful(in, anywhere)
 		}},
-		{"remove the third copy beside a tie-breaker", with(class(1, 0), 3, 1), class(1, 0), 0, func(in transition.Input) (transition.Outcome, error) {
+		{name: "remove the third copy beside a tie-breaker", given: with(class(1, 0), 3, 1), class: class(1, 0), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.RemoveDiskful(in, 1)
 		}},
-		{"remove a fourth copy", with(class(1, 1), 4, 0), class(1, 1), 0, func(in transition.Input) (transition.Outcome, error) {
+		{name: "remove a fourth copy", given: with(class(1, 1), 4, 0), class: class(1, 1), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.RemoveDiskful(in, 3)
 		}},
-		{"replace one of two copies with a tie-breaker", class(1, 0), class(1, 0), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "replace one of two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.Replace(in, 1, anywhere, false)
 		}},
-		{"replace one of three copies", class(1, 1), class(1, 1), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "replace one of three copies", given: class(1, 1), class: class(1, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.Replace(in, 2, anywhere, false)
 		}},
-		{"add a tie-breaker to two copies", with(class(0, 1), 2, 0), class(0, 1), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add a tie-breaker to two copies", given: with(class(0, 1), 2, 0), class: class(0, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddTieBreaker(in, anywhere)
 		}},
-		{"remove the tie-breaker of three copies", with(class(1, 1), 3, 1), class(1, 1), 0, func(in transition.Input) (transition.Outcome, error) {
+		{name: "remove the tie-breaker of three copies", given: with(class(1, 1), 3, 1), class: class(1, 1), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.RemoveTieBreaker(in, 3)
 		}},
-		{"add access to two copies with a tie-breaker", class(1, 0), class(1, 0), 1, func(in transition.Input) (transition.Outcome, error) {
+		{name: "add access to two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddAccess(in, "n3")
 		}},
+		{name: "remove access from three copies", given: class(1, 1), class: class(1, 1), spare: 1, first: func(in transition.Input) (transition.Outcome, error) {
+			return transition.AddAccess(in, "n3")
+		}, start: func(in transition.Input) (transition.Outcome, error) {
+			return transition.RemoveAccess(in, 3)
+		}},
+		{name: "8.4: add a copy to a single one", old: true, given: class(0, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
+			return transition.AddDiskful(in, anywhere)
+		}},
+		{name: "8.4: replace one of two copies", old: true, given: with(class(0, 1), 2, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
+			return transition.Replace(in, 1, anywhere, true)
+		}},
+		{name: "grow two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), grows: true, start: grow},
+		{name: "grow three copies", given: class(1, 1), class: class(1, 1), grows: true, start: grow},
 	}
+}
+
+// grow doubles the volume.
+func grow(in transition.Input) (transition.Outcome, error) {
+	return transition.StartResize(in, []model.VolumeDevice{{Size: 2 * size}}, func(usable int64, _ *model.Reservation) int64 {
+		return drbd.BackingSize(usable, drbd.MaxPeers)
+	})
 }
 
 // TestEveryStepOfEveryPlanKeepsThePromise stops each plan at each of its steps, and between
@@ -81,14 +108,26 @@ func TestEveryStepOfEveryPlanKeepsThePromise(t *testing.T) {
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, c.given, c.spare)
+				w := newWorld(t, version(c.old), c.given, c.spare)
 				defer w.close()
 				w.layout = c.class
-				checks := w.carryOut(c)
+				w.patient = c.grows
+				if c.first != nil {
+					w.carryOut(c.first, nil)
+				}
+				var checks count
+				w.carryOut(c.start, &checks)
 				t.Logf("%d stops, %d losses of nodes, %v", checks.stops, checks.losses, checks.steps)
 			})
 		})
 	}
+}
+
+func version(old bool) drbd.Version {
+	if old {
+		return drbdtest.V84
+	}
+	return drbdtest.V9
 }
 
 // count is what was tried.
@@ -97,18 +136,19 @@ type count struct {
 	steps         []string
 }
 
-// carryOut takes a change from step to step.
-func (w *world) carryOut(c change) (n count) {
+// carryOut takes a change from step to step, and stops at each when it has somewhere to
+// count that.
+func (w *world) carryOut(start func(transition.Input) (transition.Outcome, error), n *count) {
 	w.Helper()
-	w.stop("before", &n)
-	out, err := c.start(w.input())
+	w.stop("before", n)
+	out, err := start(w.input())
 	w.ok(err)
 	w.take(out)
 	for range 200 {
-		w.deliver(w.step(), &n)
+		w.deliver(w.step(), n)
 		if len(w.status.Transitions) == 0 {
-			w.stop("after", &n)
-			return n
+			w.stop("after", n)
+			return
 		}
 		w.until("the next step", func() string {
 			out := transition.Next(w.input())
@@ -121,7 +161,6 @@ func (w *world) carryOut(c change) (n count) {
 		})
 	}
 	w.Fatalf("no end:\n%s", w.says())
-	return n
 }
 
 // step is the active one, in words.
@@ -139,14 +178,16 @@ func (w *world) step() string {
 // deliver tells one node after the other what is new, and stops after each.
 func (w *world) deliver(step string, n *count) {
 	w.Helper()
-	if len(n.steps) == 0 || n.steps[len(n.steps)-1] != step {
+	if n != nil && (len(n.steps) == 0 || n.steps[len(n.steps)-1] != step) {
 		n.steps = append(n.steps, step)
 	}
 	for _, node := range w.nodes {
 		if node.status == w.status {
 			continue
 		}
-		changed := node.status == nil || node.status.Datamesh.Revision != w.status.Datamesh.Revision
+		changed := node.status == nil || node.status.Datamesh.Revision != w.status.Datamesh.Revision ||
+			w.patient && node.step != step // growing is no revision of the mesh
+		node.step = step
 		w.tell(node)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -159,8 +200,15 @@ func (w *world) deliver(step string, n *count) {
 // stop looks at the volume as it is, and takes away each set of members that it must bear.
 func (w *world) stop(at string, n *count) {
 	w.Helper()
+	if n == nil {
+		return
+	}
+	if w.patient {
+		w.until(at, func() string { return w.unhealthy(drbd.UpToDate) })
+	}
 	n.stops++
 	w.write(at)
+	w.kept(at)
 	members := w.sets(max(w.layout.FTT, w.layout.GMDR))
 	for _, lost := range members {
 		n.losses++

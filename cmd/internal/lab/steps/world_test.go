@@ -39,13 +39,14 @@ type world struct {
 	layout       layout.Layout
 	index        uint64
 	attached     string // node
+	patient      bool   // copies are UpToDate before anything is taken away
 	mark         byte
 	acked        map[int64]byte // what was acknowledged, by offset
 }
 
 // newWorld forms a volume of the layout on as many nodes, and attaches it on the first;
 // spare nodes have nothing.
-func newWorld(t *testing.T, l layout.Layout, spare int) *world {
+func newWorld(t *testing.T, v drbd.Version, l layout.Layout, spare int) *world {
 	t.Helper()
 	w := &world{
 		T: t, fabric: drbdtest.NewFabric(), layout: l, acked: map[int64]byte{},
@@ -58,11 +59,13 @@ func newWorld(t *testing.T, l layout.Layout, spare int) *world {
 	}
 	root := t.TempDir()
 	for i := range l.Replicas() + spare {
-		w.nodes = append(w.nodes, newNode(t, w.fabric, i, drbdtest.V9, root))
+		w.nodes = append(w.nodes, newNode(t, w.fabric, i, v, root))
 	}
 	mesh := &w.status.Datamesh
 	mesh.Revision, mesh.SystemNetworks, mesh.Devices = 2, []string{"default"}, w.volume.Devices
-	if l.Quorum > 1 {
+	if v.Is84() {
+		w.status.DRBD = "8.4"
+	} else if l.Quorum > 1 {
 		mesh.Quorum, mesh.QuorumMinimumRedundancy = l.Quorum, l.QuorumMinimumRedundancy
 	}
 	for id := range l.Replicas() {
@@ -81,7 +84,11 @@ func newWorld(t *testing.T, l layout.Layout, spare int) *world {
 	w.status.NextID = l.Replicas()
 	w.tellAll()
 	w.until("connected", func() string { return w.unhealthy(drbd.Inconsistent) })
-	w.ok(w.nodes[0].tool().NewCurrentUUID(t.Context(), minor, drbd.SkipInitialSync))
+	first := drbd.SkipInitialSync
+	if v.Is84() && l.Replicas() == 1 {
+		first = drbd.FullInitialSync // without a peer it takes nothing else
+	}
+	w.ok(w.nodes[0].tool().NewCurrentUUID(t.Context(), minor, first))
 	w.status = model.Clone(w.status)
 	w.status.Formed = true
 	w.attached = w.nodes[0].Name
@@ -224,7 +231,10 @@ func (w *world) unhealthy(disk drbd.DiskState) string {
 			return n.Name + " is not Primary: " + state.Step
 		}
 		for _, p := range r.Peers {
-			i := slices.IndexFunc(w.nodes, func(o *node) bool { return w.on(o) != nil && w.on(o).ID == int(p.NodeID) })
+			i := slices.IndexFunc(w.nodes, func(o *node) bool {
+				r := w.on(o)
+				return r != nil && (r.ID == int(p.NodeID) || p.NodeID == drbd.NoNode && o != n && members[o] != "")
+			})
 			if i < 0 || members[w.nodes[i]] == "" || p.Conn == drbd.Connected {
 				continue
 			}
