@@ -232,7 +232,7 @@ func (r *resource) demote(ctx context.Context, object any) error {
 	if r.role != drbd.Primary {
 		return nil
 	}
-	if who := r.openers(); len(who) > 0 {
+	if who := r.openers(); len(who) > 0 || r.underWay() { // who writes has it open
 		return changed(object, 11, -12, heldOpen(r, who))
 	}
 	r.setRoleTo(drbd.Secondary)

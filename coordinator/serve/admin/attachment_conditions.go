@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"fmt"
 
 	"rvol/coordinator/decide/attachment"
 	"rvol/coordinator/inventory"
@@ -58,7 +59,11 @@ func grantedOf(v state.View, agent *inventory.Node, a *model.Attachment) model.C
 	vs, _ := state.Get[*model.VolumeStatus](v, a.Volume)
 	switch {
 	case !up || res.Role != drbd.Primary:
-		if r, ok := v.ReplicaOn(a.Node, a.Volume); ok {
+		r, ok := v.ReplicaOn(a.Node, a.Volume)
+		switch {
+		case ok && vs != nil && vs.Sole != nil && *vs.Sole != r.ID:
+			c.Message = fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *vs.Sole)
+		case ok:
 			c.Message = why(agent.Replicas[r.UID], c.Message)
 		}
 	case res.Suspended == "fencing":
