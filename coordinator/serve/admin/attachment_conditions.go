@@ -59,12 +59,8 @@ func grantedOf(v state.View, agent *inventory.Node, a *model.Attachment) model.C
 	vs, _ := state.Get[*model.VolumeStatus](v, a.Volume)
 	switch {
 	case !up || res.Role != drbd.Primary:
-		r, ok := v.ReplicaOn(a.Node, a.Volume)
-		switch {
-		case ok && vs != nil && vs.Sole != nil && *vs.Sole != r.ID:
-			c.Message = fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *vs.Sole)
-		case ok:
-			c.Message = why(agent.Replicas[r.UID], c.Message)
+		if r, ok := v.ReplicaOn(a.Node, a.Volume); ok {
+			c.Message = promoting(vs, r, why(agent.Replicas[r.UID], c.Message))
 		}
 	case res.Suspended == "fencing":
 		c.Reason, c.Message = "IOSuspended", "I/O is frozen: "+frozenWhy
@@ -76,6 +72,14 @@ func grantedOf(v state.View, agent *inventory.Node, a *model.Attachment) model.C
 		c.Status, c.Reason, c.Message = model.True, "Attached", ""
 	}
 	return c
+}
+
+// promoting says what a replica waits for before it is Primary.
+func promoting(vs *model.VolumeStatus, r *model.Replica, otherwise string) string {
+	if vs != nil && vs.Sole != nil && *vs.Sole != r.ID {
+		return fmt.Sprintf("replica %d goes on alone: it has writes that this one lacks", *vs.Sole)
+	}
+	return otherwise
 }
 
 // readyOf says whether an attachment can be used, and is to stay.
