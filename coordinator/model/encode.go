@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"slices"
 )
 
 // Encode renders o as the bytes to propose. Fields that o was read with but that
 // this binary does not know are written back unchanged.
 func Encode(o Object) ([]byte, error) {
-	p, b, err := write(o, make([]byte, 0, usual))
+	size := usual
+	if d, ok := o.(*Decision); ok {
+		size += len(d.Replicas)
+	}
+	p, b, err := write(o, make([]byte, 0, size))
 	if raw := o.Info().raw; err == nil && raw != nil {
 		b, err = keepUnknown(raw, b, p)
 	}
@@ -32,14 +37,22 @@ func write(o Object, b []byte) (*plan, []byte, error) {
 // Decode reads the bytes of an object of kind k that last changed at revision rev.
 // Unknown fields are kept for Encode; an unknown kind is an error.
 func Decode(k Kind, raw []byte, rev uint64) (Object, error) {
-	o, err := decode(k, raw, rev)
+	return new(Decoder).Decode(k, raw, rev)
+}
+
+// A Decoder decodes one object after the other as Decode does, with less garbage.
+type Decoder struct{ again []byte }
+
+// Decode is the function Decode.
+func (d *Decoder) Decode(k Kind, raw []byte, rev uint64) (Object, error) {
+	o, err := d.decode(k, raw, rev)
 	if err == nil {
 		shareWords(o)
 	}
 	return o, err
 }
 
-func decode(k Kind, raw []byte, rev uint64) (Object, error) {
+func (d *Decoder) decode(k Kind, raw []byte, rev uint64) (Object, error) {
 	o := New(k)
 	if o == nil {
 		return nil, fmt.Errorf("decode %s: this binary does not know that kind", k)
@@ -53,9 +66,11 @@ func decode(k Kind, raw []byte, rev uint64) (Object, error) {
 	}
 	m := o.Info()
 	m.Revision, m.stored = rev, crc32.Checksum(raw, castagnoli)
-	if _, again, err := write(o, make([]byte, 0, len(raw)+spare)); err != nil || !bytes.Equal(again, raw) {
+	_, again, err := write(o, slices.Grow(d.again[:0], len(raw)+spare))
+	if err != nil || !bytes.Equal(again, raw) {
 		m.raw = bytes.Clone(raw)
 	}
+	d.again = again
 	return o, nil
 }
 
@@ -97,7 +112,7 @@ func Clone[T Object](o T) T {
 	if err != nil {
 		panic(err) // only a programming error makes one of our own structs unencodable
 	}
-	c, err := decode(o.Key().Kind, b, o.Info().Revision)
+	c, err := new(Decoder).decode(o.Key().Kind, b, o.Info().Revision)
 	if err != nil {
 		panic(err)
 	}

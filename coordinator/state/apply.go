@@ -82,9 +82,10 @@ func (t *tables) judge(txn Txn) (*draft, *model.Refusal) {
 
 // draft decodes what txn puts. A removal of what is not there is no change.
 func (t *tables) draft(txn Txn) (*draft, *model.Refusal) {
-	d := &draft{tables: t, byKey: map[string]int{}}
+	n := len(txn.Put) + len(txn.Delete)
+	d := &draft{tables: t, changes: make([]change, 0, n), byKey: make(map[string]int, n)}
 	for _, p := range txn.Put {
-		o, err := decodePut(p, t.index)
+		o, err := t.decodePut(p)
 		if err == nil {
 			err = d.add(p.Key, o, p.Value)
 		}
@@ -143,11 +144,11 @@ func (t *tables) commit(d *draft) {
 }
 
 // decodePut reads an object and makes sure that it is what its key says.
-func decodePut(p Put, rev uint64) (model.Object, error) {
+func (t *tables) decodePut(p Put) (model.Object, error) {
 	if bytes.Contains(p.Value, []byte(`\u0000`)) {
 		return nil, errors.New("it holds a NUL character")
 	}
-	o, err := model.Decode(p.Key.Kind, p.Value, rev)
+	o, err := t.writing.decoder.Decode(p.Key.Kind, p.Value, t.index)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,10 @@ type Sink interface {
 }
 
 // Sum is the hash that the header must have. The words of a refusal are not part of it.
-func (h Header) Sum() Hash {
-	s := newHasher("header").bytes(h.Previous[:]).number(h.Index).number(uint64(h.Number)).number(uint64(h.Of))
+func (h Header) Sum() Hash { return h.sum(newHasher("")) }
+
+func (h Header) sum(s *hasher) Hash {
+	s.begin("header").bytes(h.Previous[:]).number(h.Index).number(uint64(h.Number)).number(uint64(h.Of))
 	s.number(uint64(h.Time.UnixNano())).text(h.Actor).text(h.Cause).text(h.RequestID)
 	for _, keys := range [][]model.Key{h.Put, h.Delete} {
 		s.number(uint64(len(keys)))
@@ -56,7 +58,7 @@ func (t *tables) audit(n, of int, txn Txn, res Result) Header {
 	for _, p := range txn.Put {
 		h.Put = append(h.Put, p.Key)
 	}
-	h.Hash = h.Sum()
+	h.Hash = h.sum(t.writing.hasher)
 	t.chain = h.Hash
 	return h
 }

@@ -24,29 +24,41 @@ func (h *Hash) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// hasher writes what is hashed so that no two different things look alike: every part
+// A hasher writes what is hashed so that no two different things look alike: every part
 // has its length in front. kind keeps hashes of different kinds of thing apart.
-type hasher struct{ h hash.Hash }
+type hasher struct {
+	h hash.Hash
+	b []byte // what is written next
+}
 
-func newHasher(kind string) hasher { return hasher{sha256.New()}.text(kind) }
+func newHasher(kind string) *hasher { return (&hasher{h: sha256.New()}).begin(kind) }
 
-func (h hasher) number(n uint64) hasher {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], n)
-	h.h.Write(b[:])
+// begin starts another hash.
+func (h *hasher) begin(kind string) *hasher {
+	h.h.Reset()
+	return h.text(kind)
+}
+
+func (h *hasher) number(n uint64) *hasher {
+	h.b = binary.BigEndian.AppendUint64(h.b[:0], n)
+	h.h.Write(h.b)
 	return h
 }
 
-func (h hasher) bytes(b []byte) hasher {
-	h.number(uint64(len(b)))
-	h.h.Write(b)
+func (h *hasher) bytes(b []byte) *hasher {
+	h.number(uint64(len(b))).h.Write(b)
 	return h
 }
 
-func (h hasher) text(s string) hasher { return h.bytes([]byte(s)) }
+func (h *hasher) text(s string) *hasher {
+	h.b = append(binary.BigEndian.AppendUint64(h.b[:0], uint64(len(s))), s...)
+	h.h.Write(h.b)
+	return h
+}
 
-func (h hasher) sum() (sum Hash) {
-	h.h.Sum(sum[:0])
+func (h *hasher) sum() (sum Hash) {
+	h.b = h.h.Sum(h.b[:0])
+	copy(sum[:], h.b)
 	return sum
 }
 
@@ -76,12 +88,12 @@ func (t *tables) hash() Hash {
 	return h.sum()
 }
 
-func objectHash(key string, rev uint64, value []byte) Hash {
-	return newHasher("object").text(key).number(rev).bytes(value).sum()
+func (t *tables) objectHash(key string, rev uint64, value []byte) Hash {
+	return t.writing.hasher.begin("object").text(key).number(rev).bytes(value).sum()
 }
 
-func nodeHash(node string, rev uint64) Hash {
-	return newHasher("node").text(node).number(rev).sum()
+func (t *tables) nodeHash(node string, rev uint64) Hash {
+	return t.writing.hasher.begin("node").text(node).number(rev).sum()
 }
 
 func requestHash(id string, r request) Hash {
@@ -91,7 +103,7 @@ func requestHash(id string, r request) Hash {
 
 // result hashes what a result means. Its words are for people and may differ between
 // versions.
-func (h hasher) result(r Result) hasher {
+func (h *hasher) result(r Result) *hasher {
 	h.number(r.Revision)
 	if r.Refusal == nil {
 		return h.text("")

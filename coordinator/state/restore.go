@@ -165,7 +165,7 @@ func (r *snapshotReader) takeObject(b []byte) error {
 	b = b[n+m:]
 	key := string(b[:length])
 	kind, name, _ := strings.Cut(key, "/")
-	o, err := model.Decode(model.Kind(kind), b[length:], rev)
+	o, err := r.t.writing.decoder.Decode(model.Kind(kind), b[length:], rev)
 	if err != nil {
 		return err
 	}

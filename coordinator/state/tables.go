@@ -26,6 +26,15 @@ type tables struct {
 	requests *btree.Map[string, request]      // request id -> what became of it
 	queue    *btree.Map[uint64, string]       // the request ids, oldest first
 	sum      digest                           // of all rows of the maps above
+	writing  *writing
+}
+
+// writing is what changing the tables needs again and again. Who reads must not use it: a
+// copy of the tables shares it.
+type writing struct {
+	hasher  *hasher
+	decoder model.Decoder
+	value   []byte
 }
 
 // head is what there is one of.
@@ -49,6 +58,7 @@ func newTables() *tables {
 		nodes:    btree.NewMap[string, uint64](0),
 		requests: btree.NewMap[string, request](0),
 		queue:    btree.NewMap[uint64, string](0),
+		writing:  &writing{hasher: newHasher("")},
 	}
 }
 
@@ -66,7 +76,8 @@ func (t *tables) get(k model.Key) (model.Object, bool) { return t.objects.Get(k.
 // remove forgets the object under key. All that a transaction replaces goes first:
 // what one object gives up (a port) another may take in the same transaction.
 func (t *tables) remove(key string, o model.Object) {
-	t.sum.remove(objectHash(key, o.Info().Revision, model.Raw(o)))
+	t.writing.value = model.AppendRaw(t.writing.value[:0], o)
+	t.sum.remove(t.objectHash(key, o.Info().Revision, t.writing.value))
 	for _, k := range indexKeys(o) {
 		t.lookup.Delete(k)
 	}
@@ -82,7 +93,7 @@ func (t *tables) insert(key string, o model.Object, value []byte) {
 
 // enter does all for o but store it.
 func (t *tables) enter(key string, o model.Object, value []byte) {
-	t.sum.add(objectHash(key, o.Info().Revision, value))
+	t.sum.add(t.objectHash(key, o.Info().Revision, value))
 	for _, k := range indexKeys(o) {
 		t.lookup.Set(k, o)
 	}
@@ -128,10 +139,10 @@ func sortable(index uint64) string { return fmt.Sprintf("%020d", index) }
 // setNode records that a change at rev touches node.
 func (t *tables) setNode(node string, rev uint64) {
 	if old, ok := t.nodes.Get(node); ok {
-		t.sum.remove(nodeHash(node, old))
+		t.sum.remove(t.nodeHash(node, old))
 	}
 	t.nodes.Set(node, rev)
-	t.sum.add(nodeHash(node, rev))
+	t.sum.add(t.nodeHash(node, rev))
 }
 
 // The indexes. A key belongs to one object, which makes the same map the guard of what
