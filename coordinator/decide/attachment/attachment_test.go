@@ -279,6 +279,8 @@ func lost() attachment.Input {
 	in.Replicas[0].Said = attachment.Said{}
 	in.Replicas[1].Resource.Peers = []inventory.Peer{{NodeID: 0, Connection: drbd.Connecting}, {NodeID: 2, Connection: drbd.Connected}}
 	in.Replicas = append(in.Replicas, attachment.Replica{Replica: &model.Replica{ID: 2, Type: model.TieBreaker, Node: "n3"}, Said: well(drbd.Secondary)})
+	in.Replicas[2].Resource.Peers = []inventory.Peer{{NodeID: 0, Connection: drbd.Connecting}, {NodeID: 1, Connection: drbd.Connected}}
+	in.Status.Datamesh.Members = append(in.Status.Datamesh.Members, model.DatameshMember{ID: 2, Type: model.TieBreaker, Node: "n3"})
 	use(&in, "n1", 0, granted, ending, func(u *attachment.Use) { u.Said = attachment.Said{} })
 	return in
 }
@@ -296,9 +298,8 @@ func TestALostUserIsOutvotedByQuorumAlone(t *testing.T) {
 		{"the other copy is behind", func(in *attachment.Input) { in.Replicas[1].Resource.Devices[0].Disk = drbd.Inconsistent }, nil},
 		{"the other copy says nothing", func(in *attachment.Input) { in.Replicas[1].Known = false }, nil},
 		{"the kernels see each other", func(in *attachment.Input) { in.Replicas[1].Resource.Peers[0].Connection = drbd.Connected }, nil},
-		{"only the tie-breaker has lost it", func(in *attachment.Input) {
-			in.Replicas[2].Resource, in.Replicas[1].Known = in.Replicas[1].Resource, false
-		}, nil},
+		{"the tie-breaker sees it", func(in *attachment.Input) { in.Replicas[2].Resource.Peers[0].Connection = drbd.Connected }, nil},
+		{"the tie-breaker says nothing", func(in *attachment.Input) { in.Replicas[2].Known = false }, nil},
 		{"quorum is off", func(in *attachment.Input) { in.Status.Datamesh.Quorum = 0 }, nil},
 		{"DRBD 8.4", func(in *attachment.Input) { in.Status.DRBD = "8.4" }, nil},
 		{"nobody asked to detach it", func(in *attachment.Input) { in.Uses[0].DeletingSince = time.Time{} }, nil},

@@ -43,7 +43,11 @@ func attachedOf(v state.View, seen inventory.View, a *model.Attachment) model.Co
 	default:
 		c = grantedOf(v, agent, a)
 	}
-	if a.Deleting() && c.Status != model.Unknown {
+	switch {
+	case !a.Deleting():
+	case c.Status == model.Unknown:
+		c.Message += "; if it is off: `rvol node fence " + a.Node + "`"
+	default:
 		if c.Reason != "IOSuspended" {
 			c.Message = "node " + a.Node + " is to become Secondary"
 		}
