@@ -37,7 +37,7 @@ lint: $(GOLANGCI) ## Lint with the pinned golangci-lint
 fmt: $(GOLANGCI) ## Format
 	$(GOLANGCI) fmt ./...
 
-check: setup ## What CI runs besides the tests: format, lint, generated code
+check: setup ## What CI runs besides the tests: format, lint, generated code, alerts
 	@packaging/check.sh
 
 generate: ## Protobuf code, man pages, completions; pinned tools; results are checked in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"rvol/agent/decide"
 	"rvol/agent/fence"
 	"rvol/agent/host"
+	"rvol/agent/metrics"
 	"rvol/agent/observe"
 	"rvol/agent/session"
 	"rvol/agent/storage"
@@ -55,6 +57,10 @@ type Config struct {
 	Tasks []func(context.Context) error
 	// Fence is given what answers DRBD's handler; nil: it comes by a socket.
 	Fence func(handle func(ctx context.Context, resource string) int)
+	// Metrics is where monitoring is answered, over plain HTTP; nil: nowhere.
+	Metrics net.Listener
+	// Expiry says when the certificate and the CA lapse. Nil: nobody knows.
+	Expiry func() (certificate, ca time.Time)
 	// Hook is called after every step and every write of the journal; an
 	// error ends Run at that point as a crash would. For tests.
 	Hook func(point string) error
@@ -78,6 +84,7 @@ type agent struct {
 	engine  *act.Engine
 	arbiter *fence.Arbiter
 	session *session.Session
+	metrics *metrics.Metrics
 	ready   chan struct{} // closed when the first report may be made
 	looked  chan struct{} // closed when everything was observed once
 	once    sync.Once
@@ -88,13 +95,13 @@ func Run(ctx context.Context, c Config) error {
 	if err := checkAlone(c.Root); err != nil {
 		return err
 	}
-	a := &agent{Config: c, ready: make(chan struct{}), looked: make(chan struct{})}
+	a := &agent{Config: c, metrics: metrics.New(c.Version), ready: make(chan struct{}), looked: make(chan struct{})}
 	if err := a.build(); err != nil {
 		return err
 	}
 	tasks, ctx := errgroup.WithContext(ctx)
 	for _, task := range append([]func(context.Context) error{
-		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.arbiter.Run, a.answerHandlers, a.start, a.status, a.watchdog,
+		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.arbiter.Run, a.answerHandlers, a.start, a.status, a.watchdog, a.probe,
 		func(ctx context.Context) error { return a.Addresses.Watch(ctx, a.session.Changed) },
 	}, c.Tasks...) {
 		tasks.Go(func() error { return task(ctx) })
@@ -111,7 +118,7 @@ func (a *agent) build() error {
 	if a.journal, err = act.OpenJournal(a.State, a.Hook); err != nil {
 		return err
 	}
-	run := limited(a.Run)
+	run := limited(a.metrics.Runner(a.Run))
 	tool := lvm.New(run)
 	a.lvm = observe.NewLVM(tool, a.Locks, func() { a.changed() })
 	a.drbd = observe.NewDRBD(run, a.Follow, a.Log, a.changed)
@@ -125,6 +132,7 @@ func (a *agent) build() error {
 		Accept: a.accept, Results: a.journal.Results, Acked: a.journal.Acked,
 		Questions: a.arbiter.Questions, Answered: a.arbiter.Answered,
 	})
+	a.metrics.Read(a.Node, a.facts)
 	return nil
 }
 

@@ -12,12 +12,14 @@ import (
 	"rvol/agent/host"
 	"rvol/agent/storage"
 	"rvol/proto/identity"
+	"rvol/proto/probe"
 )
 
 // RunOptions are what the program `rvol-agent run` is told.
 type RunOptions struct {
 	State        string
 	Coordinators []string // besides those known from joining
+	Metrics      string   // where monitoring is answered; - is nowhere
 	Debug        bool
 }
 
@@ -55,6 +57,10 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 		Dial:         DialWith(source, TCP),
 		Coordinators: slices.Concat(o.Coordinators, place.Coordinators),
 		Notify:       systemd{},
+		Expiry:       source.Expiry,
+	}
+	if c.Metrics, err = probe.Listen(ctx, o.Metrics, log); err != nil {
+		return Config{}, err
 	}
 	renewal := Renewal{State: o.State, Source: source, Coordinators: c.Coordinators, Dial: c.Dial, Log: log}
 	c.Tasks = []func(context.Context) error{renewal.Run}

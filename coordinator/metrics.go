@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -16,7 +15,7 @@ import (
 func (m *member) measure(admin func(grpc.ServiceRegistrar)) {
 	m.metrics.Read(metrics.Config{
 		Volumes: m.MetricsVolumes, Admin: admin, Store: m.store, Inventory: m.inventory,
-		Member: m.measured, Expiry: m.expiry, Log: m.Log,
+		Member: m.measured, Expiry: m.source.Expiry, Log: m.Log,
 	})
 }
 
@@ -35,20 +34,6 @@ func (m *member) measured() (metrics.Member, error) {
 		out.Members = append(out.Members, metrics.Peer{Name: p.ID, Voter: p.Voter, LastLog: p.LastLog, Contact: p.LastContact})
 	}
 	return out, err
-}
-
-// expiry is when the certificate and the first of its CAs lapse.
-func (m *member) expiry() (certificate, ca time.Time) {
-	own, err := m.source.Current()
-	if err != nil {
-		return certificate, ca
-	}
-	for _, root := range own.Roots {
-		if ca.IsZero() || root.NotAfter.Before(ca) {
-			ca = root.NotAfter
-		}
-	}
-	return own.Certificate().NotAfter, ca
 }
 
 // probe answers monitoring until ctx ends.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# check.sh: format, vet, lint and generated code; what CI runs besides the tests.
+# check.sh: format, vet, lint, generated code and alerts; what CI runs besides the tests.
 set -eu
 cd "$(dirname "$0")/.."
 make --no-print-directory lint
@@ -12,6 +12,9 @@ if [ "$before" != "$(generated)" ]; then
   git status --short -- proto packaging >&2
   exit 1
 fi
+echo "check: alerts parse, and fire when they should"
+packaging/promtool.sh check rules packaging/prometheus/rvol.rules.yml
+packaging/promtool.sh test rules packaging/prometheus/rvol.rules_test.yml
 echo "check: go.mod is tidy and its sums hold"
 go mod tidy -diff
 go mod verify

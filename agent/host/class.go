@@ -33,7 +33,8 @@ var (
 	lookingVerbs = []string{"status", "show", "events2", "role", "cstate", "dstate", "dump", "sh-nop", "--version"}
 )
 
-func classOf(argv []string) Class {
+// ClassOf says how a command is treated.
+func ClassOf(argv []string) Class {
 	switch {
 	case slices.Contains(changing, argv[0]):
 		return Change

@@ -65,7 +65,7 @@ func (h *Host) Run(ctx context.Context, argv ...string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	class := classOf(argv)
+	class := ClassOf(argv)
 	ctx, cancel := context.WithTimeout(ctx, h.deadline(class))
 	defer cancel()
 	launcher := h.children

@@ -288,7 +288,7 @@ func TestClasses(t *testing.T) {
 	}
 	for want, commands := range tests {
 		for _, c := range commands {
-			if got := classOf(strings.Fields(c)); got != want {
+			if got := ClassOf(strings.Fields(c)); got != want {
 				t.Errorf("%s: %s, want %s", c, got, want)
 			}
 		}

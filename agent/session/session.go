@@ -52,6 +52,7 @@ type Session struct {
 	hosted bool     // a leader took us in since Run asked
 	known  []string // told by coordinators
 	state  string
+	open   bool // a leader took us in, and has not gone
 }
 
 // New makes a Session.
@@ -80,6 +81,19 @@ func (s *Session) State() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
+}
+
+// Connected says that a leader is talked to.
+func (s *Session) Connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+func (s *Session) setOpen(open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = open
 }
 
 func (s *Session) setState(format string, args ...any) {
@@ -234,6 +248,8 @@ func (s *Session) talk(ctx context.Context, addr string) error {
 	case *agentv1.ToAgent_Welcome:
 		s.lead(addr)
 		s.setState("connected to %s", addr)
+		s.setOpen(true)
+		defer s.setOpen(false)
 		s.Log.InfoContext(ctx, "session began", "addr", addr, "leader", m.Welcome.Leader)
 		return s.converse(ctx, cancel, stream, beat(m.Welcome))
 	}

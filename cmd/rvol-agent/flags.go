@@ -13,11 +13,14 @@ import (
 
 const name = "rvol-agent"
 
+const defaultMetrics = "localhost:7173"
+
 func parseRun(args []string, env func(string) string, out io.Writer) (agent.RunOptions, error) {
 	var o agent.RunOptions
 	f := program.NewFlags(name, "run", env, out)
 	f.Text(&o.State, "state", agent.StateFolder("/"), "folder of the journal and the identity")
 	f.List(&o.Coordinators, "coordinator", "API address of a coordinator, besides those known; may be given several times")
+	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
 	f.Switch(&o.Debug, "debug", "log every command line")
 	err := f.Parse(args)
 	return o, err

@@ -79,6 +79,20 @@ func (s *Source) Current() (*Credentials, error) {
 	return c, nil
 }
 
+// Expiry says when the certificate, and the first of the CAs, lapses; zero: there is none.
+func (s *Source) Expiry() (certificate, ca time.Time) {
+	c := s.current.Load()
+	if c == nil {
+		return certificate, ca
+	}
+	for _, root := range c.Roots {
+		if ca.IsZero() || root.NotAfter.Before(ca) {
+			ca = root.NotAfter
+		}
+	}
+	return c.Certificate().NotAfter, ca
+}
+
 func (s *Source) certificate() (*tls.Certificate, error) {
 	c, err := s.Current()
 	if err != nil {

@@ -33,6 +33,7 @@ var floors = []rule{
 	{"rvol/agent/act", []string{"rvol/agent/observe", "rvol/agent/host", "rvol/agent/storage", "rvol/agent/decide", "rvol/drbd", "rvol/lvm"}, "acting does not know the wire"},
 	{"rvol/agent/fence", []string{"rvol/agent/decide", "rvol/drbd"}, "who asks does not know the wire"},
 	{"rvol/agent/session", []string{"rvol/agent/decide", "rvol/agent/act", "rvol/agent/fence", "rvol/proto", "rvol/drbd", "rvol/lvm"}, "the session alone knows the wire"},
+	{"rvol/agent/metrics", []string{"rvol/agent/observe", "rvol/agent/host", "rvol/agent/decide", "rvol/proto/probe", "rvol/drbd"}, "who tells how it goes can change nothing"},
 	{"rvol/agent", []string{"rvol/drbd", "rvol/lvm", "rvol/proto"}, "agent and coordinator meet only in proto"},
 
 	{"rvol/coordinator/model", []string{"rvol/drbd"}, "the words are used by everybody and use nobody"},

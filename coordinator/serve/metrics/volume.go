@@ -98,7 +98,7 @@ func (m *cluster) volume(out chan<- prometheus.Metric, v *adminv1.Volume) {
 	}
 	var behind *float64
 	for _, r := range v.GetReplicas() {
-		if r.GetConnection() == string(drbd.StandAlone) {
+		if standsAlone(v, r) {
 			standalone++
 		}
 		if r.SyncPercent != nil && (behind == nil || *r.SyncPercent < *behind) {
@@ -114,4 +114,16 @@ func (m *cluster) volume(out chan<- prometheus.Metric, v *adminv1.Volume) {
 	if behind != nil {
 		g.sync.Is(out, *behind/100, name)
 	}
+}
+
+// standsAlone says that a replica has given up a connection. DRBD 8.4 shows no connection then.
+func standsAlone(v *adminv1.Volume, r *adminv1.Replica) bool {
+	copies := 0
+	for _, other := range v.GetReplicas() {
+		if other.GetType() == string(model.Diskful) && other.GetMeta().GetDeletingSince() == nil {
+			copies++
+		}
+	}
+	alone := r.GetConnection() == "-" && v.GetFormed() && copies > 1 && r.GetMeta().GetDeletingSince() == nil
+	return alone || r.GetConnection() == string(drbd.StandAlone)
 }

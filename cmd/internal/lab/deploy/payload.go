@@ -20,7 +20,7 @@ const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|"
 // The daemons of a lab say everything, and notice a dead node in seconds. Their machines share the cores of one: a leader that waits
 // for a core is not dead. Whoever is in their network may watch them.
 const (
-	agentEnv       = "RVOL_AGENT_DEBUG=true\n"
+	agentEnv       = "RVOL_AGENT_DEBUG=true\nRVOL_AGENT_METRICS=:7173\n"
 	coordinatorEnv = "RVOL_COORDINATOR_DEBUG=true\nRVOL_COORDINATOR_HEARTBEAT=2s\nRVOL_COORDINATOR_NOT_READY_AFTER=10s\nRVOL_COORDINATOR_ELECTION=2s\nRVOL_COORDINATOR_METRICS=:7172\n"
 )
 

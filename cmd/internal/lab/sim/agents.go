@@ -79,11 +79,17 @@ func (n *Node) startAgent() error {
 	if n.agent.running() {
 		return fmt.Errorf("the agent of %s runs already", n.Name)
 	}
+	watched, err := n.c.net.listen(fmt.Sprintf("%s:%d", n.Name, AgentMetricsPort))
+	if err != nil {
+		return err
+	}
+	source := identity.NewSource(own)
 	config := agent.Config{
 		Log: n.c.Log.With("node", n.Name), Node: n.Name, Version: n.c.Version, Root: n.Root, State: n.agentDir(),
 		Machine: host.Machine{HostName: n.Name, MachineID: "machine-" + n.Name, BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
 		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
-		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(identity.NewSource(own), n.dial),
+		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(source, n.dial),
+		Metrics: watched, Expiry: source.Expiry,
 		Coordinators: place.Coordinators,
 		Fence: func(handle func(context.Context, string) int) {
 			n.mu.Lock()
@@ -94,6 +100,9 @@ func (n *Node) startAgent() error {
 	if n.c.Hook != nil {
 		config.Hook = func(point string) error { return n.c.Hook(n.Name, point) }
 	}
-	n.agent = start(func(ctx context.Context) error { return agent.Run(ctx, config) })
+	n.agent = start(func(ctx context.Context) error {
+		defer func() { _ = watched.Close() }() // closing a port in memory cannot fail
+		return agent.Run(ctx, config)
+	})
 	return nil
 }
