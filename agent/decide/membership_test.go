@@ -42,6 +42,9 @@ func TestChangesOfTheMesh(t *testing.T) {
 		{"a disk that cannot be had does not keep it from leaving", empty(v9).formed().with(liminal).with(diskless).with(func(w *world) {
 			w.Observed.VGs = nil
 		}), "write file of rvol-db\nadjust rvol-db\nrefused (other): volume group vg0..."},
+		{"its disk is lost, and another replica joins all the same", empty(v9).formed().with(diskless).with(third).with(func(w *world) {
+			w.Observed.VGs = nil
+		}), "write file of rvol-db\nadjust rvol-db\nrefused (other): volume group vg0..."},
 		{"another replica joins", empty(v9).formed().with(third), "write file of rvol-db\nadjust rvol-db"},
 		{
 			"one has left: its slot is freed", empty(v9).formed().with(func(w *world) { w.r().Forget = []drbd.NodeID{2} }),
@@ -85,6 +88,27 @@ func TestTheQuorumIsLoweredLast(t *testing.T) {
 	}
 	if p := decide.Next(w.Input, res); len(p.Steps) > 0 || p.States[0].AppliedRevision != w.r().Revision {
 		t.Errorf("it is not done: %v", p)
+	}
+}
+
+func TestACopyWhoseDiskIsLostStaysAMember(t *testing.T) {
+	t.Parallel()
+	w := empty(v9).formed().with(diskless)
+	w.Observed.VGs = nil
+	for range 2 {
+		for _, s := range decide.Next(w.Input, res).Steps {
+			if file, ok := s.(decide.WriteFile); ok {
+				w.Observed.Files[res], w.Facts.Applied[res] = file.Text, file.Text
+			}
+		}
+	}
+	p := decide.Next(w.Input, res)
+	if s := p.States[0]; len(p.Steps) > 0 || s.AppliedRevision != w.r().Revision || !strings.Contains(s.Error, "volume group vg0") {
+		t.Errorf("%v: %+v", p.Steps, s)
+	}
+	w.Observed.VGs = []decide.VG{{Name: "vg0", UUID: vgUUID}}
+	if got := decide.Next(w.Input, res).String(); !strings.Contains(got, "attach disk of rvol-db/0") {
+		t.Errorf("the disk is back: %s", got)
 	}
 }
 

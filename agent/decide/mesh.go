@@ -1,8 +1,47 @@
 package decide
 
+import "slices"
+
 // goesOnWithout says that a replica is of use though its disk cannot be had: it
 // does not need it now.
 func (r Resource) goesOnWithout() bool { return r.Member && r.Formed && !r.attaches() }
+
+// bare is a member that is up without disks that it cannot have now, and why: one that is
+// broken, or gone. It goes on as a member, so that another can take its copy's place.
+func (p *planner) bare(r Resource) (bare Resource, lost *Refusal) {
+	if !p.isUp || !r.Member || !r.Formed || !r.attaches() || p.in.Observed.DRBD.Is84() { // which has no devices without a disk
+		return r, nil
+	}
+	bare = r
+	bare.Devices = slices.Clone(r.Devices)
+	for i, d := range r.Devices {
+		if why := p.lost(r, d); why != nil {
+			bare.Devices[i].Backing, lost = nil, why
+		}
+	}
+	return bare, lost
+}
+
+// lost says why a device that is up without its disk cannot have it.
+func (p *planner) lost(r Resource, d Device) *Refusal {
+	if _, there := p.up.Device(d.Number); !there || d.Backing == nil || p.attached(d) {
+		return nil
+	}
+	lv, step, why := p.backing(*d.Backing)
+	if why == nil && step == nil {
+		_, why = p.disk(r, d, lv)
+	}
+	return why
+}
+
+// text is the file of a resource that could be made before.
+func (p *planner) text(r Resource) string {
+	text, err := r.File(p.in.Observed.DRBD)
+	if err != nil {
+		return ""
+	}
+	return text
+}
 
 // partFromLast ends the connection that DRBD 8.4 keeps when its file no longer
 // names the peer; the file that does is still there.

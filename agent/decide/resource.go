@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,11 @@ func (p *planner) resource(r Resource) {
 	before := len(p.plan.Steps)
 	want, why := p.check(r)
 	if why == nil {
-		why = p.converge(r, want, &state)
+		bare, lost := p.bare(r)
+		if lost != nil {
+			r, want = bare, p.text(bare)
+		}
+		why = cmp.Or(lost, p.converge(r, want, &state))
 	}
 	if why != nil {
 		state.Refuse(why)

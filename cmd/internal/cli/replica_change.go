@@ -131,10 +131,10 @@ func (a *app) begun(ctx context.Context, b *adminv1.TransitionBegun, err error, 
 	}
 	name, t := b.GetVolume().GetMeta().GetName(), b.GetTransition()
 	if t == nil { // over already, or there was nothing to do
-		return a.changed("volume", name, b.GetVolume(), "is so already")
+		return a.changed("volume", name, b.GetVolume(), "is that way already")
 	}
 	if !wait {
-		return a.changed("volume", name, b.GetVolume(), "%s: begun; `rvol volume show %s` tells how far it is", t.GetTitle(), name)
+		return a.changed("volume", name, b.GetVolume(), "begins to %s; `rvol volume show %s` tells how far it is", t.GetTitle(), name)
 	}
 	n, abort := a.volumes(), ""
 	err = a.wait(ctx, wish{kind: n.kind, name: name, kinds: n.reads, look: func(ctx context.Context) (stage, error) {
@@ -157,7 +157,7 @@ func (a *app) begun(ctx context.Context, b *adminv1.TransitionBegun, err error, 
 	if err != nil {
 		return err
 	}
-	return a.changed("volume", name, v, "%s: done", t.GetTitle())
+	return a.changed("volume", name, v, "has finished to %s", t.GetTitle())
 }
 
 // passing says how far a transition has come.
