@@ -19,6 +19,7 @@ var (
 	ErrUnknown     = errors.New("outcome unknown")
 	ErrCompacted   = errors.New("compacted")
 	ErrStopped     = errors.New("stopped after a storage failure")
+	ErrOverloaded  = errors.New("too much at once")
 )
 
 // NotLeaderError is the answer of a coordinator that is not the leader.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -26,6 +27,7 @@ var answers = []struct {
 	{model.ErrExists, codes.AlreadyExists, "use another name, or look at the one that is there"},
 	{model.ErrConflict, codes.Aborted, "look at it again and repeat the command"},
 	{model.ErrNoSpace, codes.ResourceExhausted, "free some space, or offer more with `rvol lvg create`"},
+	{model.ErrOverloaded, codes.ResourceExhausted, ""},
 	{model.ErrBusy, codes.FailedPrecondition, ""},
 	{model.ErrForbidden, codes.PermissionDenied, ""},
 	{model.ErrCompacted, codes.OutOfRange, "begin again from the oldest there is"},
@@ -78,7 +80,11 @@ func withDetail(code codes.Code, next string, err error) error {
 // detail is the machine-readable half of an error.
 func detail(err error) *adminv1.Refusal {
 	if r, ok := errors.AsType[*door.Refused](err); ok {
-		return &adminv1.Refusal{Object: r.Object, Reason: r.Reason, Next: r.Next, Asked: r.Asked, Available: r.Available}
+		out := &adminv1.Refusal{Object: r.Object, Reason: r.Reason, Next: r.Next, Asked: r.Asked, Available: r.Available}
+		if r.RetryAfter > 0 {
+			out.RetryAfter = durationpb.New(r.RetryAfter)
+		}
+		return out
 	}
 	if r, ok := errors.AsType[*model.Refusal](err); ok {
 		return &adminv1.Refusal{Constraint: r.Constraint, Object: r.Object, Asked: r.Asked, Available: r.Available, Reason: r.Reason}

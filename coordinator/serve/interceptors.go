@@ -55,6 +55,13 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 		return s.forward.unary(ctx, w.leader, call{method: info.FullMethod, req: req, caller: c})
 	}
 	defer func() { err = errors.Join(err, grpc.SetHeader(ctx, s.label(w))) }()
+	if r.who.limited() {
+		leave, err := s.limits.Enter(ctx, c.Actor())
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
 	return handler(door.With(ctx, c), req)
 }
 
@@ -82,6 +89,13 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 	}
 	if err := stream.SetHeader(s.label(w)); err != nil {
 		return err
+	}
+	if r.who.limited() {
+		closed, err := s.limits.Open(c.Actor())
+		if err != nil {
+			return err
+		}
+		defer closed()
 	}
 	ctx, cancel := context.WithCancelCause(door.With(ctx, c))
 	defer cancel(nil)

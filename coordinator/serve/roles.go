@@ -164,6 +164,10 @@ func (w who) has(r identity.Role) bool {
 	return false
 }
 
+// limited says that how much they ask is bounded: machines of the cluster are trusted not to
+// ask too much.
+func (w who) limited() bool { return w != agents && w != members }
+
 func (w who) String() string {
 	return [...]string{"viewers", "operators", "admins", "agents", "coordinators", "everybody with a token", "everybody"}[w]
 }

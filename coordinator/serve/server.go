@@ -16,6 +16,7 @@ import (
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
+	"rvol/coordinator/serve/limit"
 	"rvol/coordinator/state"
 	"rvol/proto/identity"
 )
@@ -39,6 +40,7 @@ type Config struct {
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // to the leader
 	Log      *slog.Logger
 	Services []func(grpc.ServiceRegistrar)
+	Limits   limit.Config // how much clients may ask at a time
 
 	// Called is told of each call, its code, and, of one with one answer, how long it took;
 	// nil: nobody asks.
@@ -61,6 +63,7 @@ type Server struct {
 	Config
 	grpc    *grpc.Server
 	forward *forwarder
+	limits  *limit.Limiter
 }
 
 // New makes a server of its services.
@@ -68,7 +71,7 @@ func New(c Config) *Server {
 	if c.Called == nil {
 		c.Called = func(string, codes.Code, time.Duration) {}
 	}
-	s := &Server{Config: c, forward: newForwarder(c)}
+	s := &Server{Config: c, forward: newForwarder(c), limits: limit.New(c.Limits)}
 	s.grpc = grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(c.In)),
 		grpc.UnaryInterceptor(s.unary),

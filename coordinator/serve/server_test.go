@@ -271,3 +271,33 @@ func TestLongRequestIDsAreRefused(t *testing.T) {
 		code(t, err, codes.InvalidArgument, "request id")
 	})
 }
+
+func TestWhoAsksTooMuchIsToldWhenToComeAgain(t *testing.T) {
+	bubble(t, func(w *world) {
+		t := w.t
+		loud := adminv1.NewPoolsClient(w.connect("c2", w.person(identity.Operator))) // which hands on to c1
+		var err error
+		for range 1001 { // the bucket holds 1000, and no time passes
+			if _, err = loud.List(t.Context(), &adminv1.ListRequest{}); err != nil {
+				break
+			}
+		}
+		code(t, err, codes.ResourceExhausted, "more than 500 calls a second")
+		var after time.Duration
+		for _, d := range status.Convert(err).Details() {
+			if r, ok := d.(*adminv1.Refusal); ok {
+				after = r.GetRetryAfter().AsDuration()
+			}
+		}
+		if after <= 0 || after > 2*time.Millisecond {
+			t.Errorf("it is told to come again after %s, want 2ms at most", after)
+		}
+		if _, err := adminv1.NewPoolsClient(w.connect("c1", w.person(identity.Viewer))).List(t.Context(), &adminv1.ListRequest{}); err != nil {
+			t.Errorf("another client: %v", err)
+		}
+		time.Sleep(after)
+		if _, err := loud.List(t.Context(), &adminv1.ListRequest{}); err != nil {
+			t.Errorf("after that time: %v", err)
+		}
+	})
+}

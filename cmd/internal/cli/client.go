@@ -67,6 +67,8 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 		switch {
 		case misses == nil && before != nil && status.Code(err) == codes.DeadlineExceeded:
 			return c.unavailable(method, before) // says more than that the time is over
+		case misses == nil && c.comeAgain(ctx, err):
+			continue
 		case misses == nil:
 			return err
 		}
@@ -75,6 +77,17 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 			return c.unavailable(method, misses)
 		}
 	}
+}
+
+// comeAgain waits as long as a coordinator asks for that has too much to do. It reports false
+// when it did not ask, or there is not so much time.
+func (c *client) comeAgain(ctx context.Context, err error) bool {
+	after := refusalOf(status.Convert(err)).GetRetryAfter().AsDuration()
+	if deadline, ok := ctx.Deadline(); after <= 0 || ok && time.Until(deadline) < after {
+		return false
+	}
+	sleep(ctx, after)
+	return ctx.Err() == nil
 }
 
 // NewStream opens a stream on the first endpoint that lets it begin.

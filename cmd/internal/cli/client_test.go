@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -36,6 +37,10 @@ func TestEveryAnswerHasItsExitStatus(t *testing.T) {
 		{status.Error(codes.Aborted, "volume x: changed since it was read"), 4, "rvol: volume x: changed since it was read. Look at it again and repeat the command.\n"},
 		{status.Error(codes.FailedPrecondition, "volume x: in use on node b"), 4, "rvol: volume x: in use on node b.\n"},
 		{refusal(codes.ResourceExhausted, "n1/vg0: no space", &adminv1.Refusal{Constraint: "capacity", Object: "lvg/n1/vg0", Next: "Add disks."}), 5, "rvol: n1/vg0: no space. Add disks.\n"},
+		{
+			refusal(codes.ResourceExhausted, "too much at once", &adminv1.Refusal{Next: "try again after 2s", RetryAfter: durationpb.New(2 * time.Second)}), 7,
+			"rvol: too much at once. Try again after 2s.\n",
+		},
 		{status.Error(codes.DeadlineExceeded, "no answer of n1"), 6, "rvol: no answer of n1. Ask for more time with --timeout.\n"},
 		{
 			status.Error(codes.Unavailable, "no leader: the coordinators have no majority"), 7,

@@ -98,6 +98,9 @@ func (a *app) explain(ctx context.Context, err error) *failure {
 	}
 	f := &failure{code: exitOf(s.Code()), what: plain(err)}
 	r := refusalOf(s)
+	if r.GetRetryAfter() != nil {
+		f.code = exitUnavailable
+	}
 	if r != nil {
 		f.next = capital(sentence(r.GetNext()))
 	}

@@ -3,6 +3,7 @@ package door
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"rvol/coordinator/model"
 )
@@ -15,6 +16,8 @@ type Refused struct {
 	Next   string // what to do about it; empty: nothing to add
 
 	Asked, Available int64 // bytes, where it is about space
+
+	RetryAfter time.Duration // when to try again; 0: nobody knows
 }
 
 // Error is the object and the reason.

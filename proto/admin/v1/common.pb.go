@@ -15,6 +15,7 @@ package adminv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -454,7 +455,8 @@ type Refusal struct {
 	Asked         int64                  `protobuf:"varint,3,opt,name=asked,proto3" json:"asked,omitempty"`
 	Available     int64                  `protobuf:"varint,4,opt,name=available,proto3" json:"available,omitempty"`
 	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	Next          string                 `protobuf:"bytes,6,opt,name=next,proto3" json:"next,omitempty"` // what to do about it
+	Next          string                 `protobuf:"bytes,6,opt,name=next,proto3" json:"next,omitempty"`                               // what to do about it
+	RetryAfter    *durationpb.Duration   `protobuf:"bytes,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"` // when to try again; absent: nobody knows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -531,11 +533,18 @@ func (x *Refusal) GetNext() string {
 	return ""
 }
 
+func (x *Refusal) GetRetryAfter() *durationpb.Duration {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return nil
+}
+
 var File_admin_v1_common_proto protoreflect.FileDescriptor
 
 const file_admin_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"\x15admin/v1/common.proto\x12\rrvol.admin.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xde\x03\n" +
+	"\x15admin/v1/common.proto\x12\rrvol.admin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xde\x03\n" +
 	"\x04Meta\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x1e\n" +
@@ -580,7 +589,7 @@ const file_admin_v1_common_proto_rawDesc = "" +
 	"\x06remove\x18\x02 \x03(\tR\x06remove\x1a6\n" +
 	"\bSetEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa1\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdd\x01\n" +
 	"\aRefusal\x12\x1e\n" +
 	"\n" +
 	"constraint\x18\x01 \x01(\tR\n" +
@@ -589,7 +598,9 @@ const file_admin_v1_common_proto_rawDesc = "" +
 	"\x05asked\x18\x03 \x01(\x03R\x05asked\x12\x1c\n" +
 	"\tavailable\x18\x04 \x01(\x03R\tavailable\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04next\x18\x06 \x01(\tR\x04nextB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
+	"\x04next\x18\x06 \x01(\tR\x04next\x12:\n" +
+	"\vretry_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryAfterB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
 
 var (
 	file_admin_v1_common_proto_rawDescOnce sync.Once
@@ -616,6 +627,7 @@ var file_admin_v1_common_proto_goTypes = []any{
 	nil,                           // 8: rvol.admin.v1.Meta.PropertiesEntry
 	nil,                           // 9: rvol.admin.v1.LabelChange.SetEntry
 	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
 }
 var file_admin_v1_common_proto_depIdxs = []int32{
 	10, // 0: rvol.admin.v1.Meta.created_at:type_name -> google.protobuf.Timestamp
@@ -624,11 +636,12 @@ var file_admin_v1_common_proto_depIdxs = []int32{
 	8,  // 3: rvol.admin.v1.Meta.properties:type_name -> rvol.admin.v1.Meta.PropertiesEntry
 	10, // 4: rvol.admin.v1.Condition.last_transition:type_name -> google.protobuf.Timestamp
 	9,  // 5: rvol.admin.v1.LabelChange.set:type_name -> rvol.admin.v1.LabelChange.SetEntry
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	11, // 6: rvol.admin.v1.Refusal.retry_after:type_name -> google.protobuf.Duration
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_common_proto_init() }
