@@ -84,6 +84,28 @@ var failureBehaviours = []behaviour{
 		a.standsAlone()
 		b.standsAlone()
 	}},
+	{says: "of two that both went on alone, the one that gives up takes what the other wrote", play: func(s *stage) {
+		a, b := s.formed()
+		s.world.Cut(s.T, a.Machine, b.Machine)
+		for mark, x := range []*actor{a, b} {
+			x.lonely()
+			x.primary()
+			x.write(0, byte(mark+1))
+			x.write(int64(mark+1)<<20, byte(mark+1))
+			x.secondary()
+		}
+		s.world.Heal(s.T)
+		a.standsAlone()
+		b.standsAlone()
+		s.ok(b.tool.ConnectDiscarding(s.Context(), b.ref, 0))
+		s.ok(a.tool.Connect(s.Context(), a.ref, 1))
+		a.upToDate()
+		b.upToDate()
+		b.primary()
+		b.reads(0, 1)
+		b.reads(1<<20, 1)
+		b.reads(2<<20, 0)
+	}},
 	{says: "a peer disconnected on purpose stays so until it is connected again", play: func(s *stage) {
 		a, b := s.formed()
 		s.ok(a.tool.Disconnect(s.Context(), a.ref, 1))

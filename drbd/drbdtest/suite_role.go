@@ -58,6 +58,15 @@ var roleBehaviours = []behaviour{
 		a.upToDate()
 		a.reads(4096, 2)
 	}},
+	{says: "8.4: the last good disk is not taken from under a Primary", only: 84, play: func(s *stage) {
+		a, b := s.formed()
+		a.primary()
+		a.write(0, 1)
+		s.ok(b.tool.Detach(s.Context(), s.minor))
+		a.sees(drbd.UpToDate, drbd.Established, drbd.Diskless)
+		s.refused(a.tool.Detach(s.Context(), s.minor), drbd.ErrNoUpToDate)
+		a.reads(0, 1)
+	}},
 	{says: "what is not up is refused by name", play: func(s *stage) {
 		a := s.actors[0]
 		s.refused(a.tool.Detach(s.Context(), 999), drbd.ErrUnknownMinor)
