@@ -111,6 +111,18 @@ func harms() []harm {
 			harm:  unread,
 		},
 		{
+			guard: "copiesUpToDate", given: class(1, 0), class: class(1, 0), until: transition.LeaveMesh,
+			start: change{given: class(1, 0), to: new(class(0, 1))}.change,
+			upset: func(w *world) {
+				w.ok(w.nodes[1].tool().Invalidate(w.Context(), minor))
+				time.Sleep(time.Second)
+			},
+			says: "1 copies are UpToDate, 2 are to be required of every write",
+			// Every write would need a copy that is not there yet.
+			force: func(m *model.Datamesh) { m.QuorumMinimumRedundancy = 2 },
+			harm:  frozen,
+		},
+		{
 			guard: "copiesStay", old: true, given: with(class(0, 1), 2, 0), class: class(0, 0), spare: 1, until: transition.PlaceReplica,
 			start: func(in transition.Input) (transition.Outcome, error) {
 				return transition.Replace(in, 1, anywhere, true)

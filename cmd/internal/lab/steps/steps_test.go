@@ -9,95 +9,11 @@ import (
 	"time"
 
 	"rvol/agent/decide"
-	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
 )
-
-// change is one plan carried out on one layout.
-type change struct {
-	name  string
-	old   bool                                               // on DRBD 8.4
-	first func(transition.Input) (transition.Outcome, error) // done before, and not looked at
-	given layout.Layout                                      // as which the volume is formed
-	class layout.Layout                                      // of its class while and after the change
-	spare int                                                // nodes without a replica
-	// grows: DRBD copies the new part, and calls the copies Inconsistent until it has, as
-	// recorded (9.3.3/978, 8.4.11/265). While that lasts only the source can be used, and
-	// nothing is taken away.
-	grows bool
-	start func(transition.Input) (transition.Outcome, error)
-}
-
-func class(ftt, gmdr int) layout.Layout { return layout.Formula(ftt, gmdr) }
-
-// with is a layout with other numbers of replicas.
-func with(l layout.Layout, diskful, tieBreakers int) layout.Layout {
-	l.Diskful, l.TieBreakers = diskful, tieBreakers
-	l.Quorum = diskful/2 + 1
-	return l
-}
-
-func changes() []change {
-	anywhere := model.ReplicaPlace{}
-	return []change{
-		{name: "add a copy to two with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddDiskful(in, anywhere)
-		}},
-		{name: "add a copy to two that both must have all", given: class(0, 1), class: class(0, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddDiskful(in, anywhere)
-		}},
-		{name: "add a copy to three", given: class(1, 1), class: class(1, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddDiskful(in, anywhere)
-		}},
-		{name: "add a copy to a single one", given: class(0, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddDiskful(in, anywhere)
-		}},
-		{name: "remove the third copy beside a tie-breaker", given: with(class(1, 0), 3, 1), class: class(1, 0), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.RemoveDiskful(in, 1)
-		}},
-		{name: "remove a fourth copy", given: with(class(1, 1), 4, 0), class: class(1, 1), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.RemoveDiskful(in, 3)
-		}},
-		{name: "replace one of two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.Replace(in, 1, anywhere, false)
-		}},
-		{name: "replace one of three copies", given: class(1, 1), class: class(1, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.Replace(in, 2, anywhere, false)
-		}},
-		{name: "add a tie-breaker to two copies", given: with(class(0, 1), 2, 0), class: class(0, 1), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddTieBreaker(in, anywhere)
-		}},
-		{name: "remove the tie-breaker of three copies", given: with(class(1, 1), 3, 1), class: class(1, 1), spare: 0, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.RemoveTieBreaker(in, 3)
-		}},
-		{name: "add access to two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddAccess(in, "n3")
-		}},
-		{name: "remove access from three copies", given: class(1, 1), class: class(1, 1), spare: 1, first: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddAccess(in, "n3")
-		}, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.RemoveAccess(in, 3)
-		}},
-		{name: "8.4: add a copy to a single one", old: true, given: class(0, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.AddDiskful(in, anywhere)
-		}},
-		{name: "8.4: replace one of two copies", old: true, given: with(class(0, 1), 2, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
-			return transition.Replace(in, 1, anywhere, true)
-		}},
-		{name: "grow two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), grows: true, start: grow},
-		{name: "grow three copies", given: class(1, 1), class: class(1, 1), grows: true, start: grow},
-	}
-}
-
-// grow doubles the volume.
-func grow(in transition.Input) (transition.Outcome, error) {
-	return transition.StartResize(in, []model.VolumeDevice{{Size: 2 * size}}, func(usable int64, _ *model.Reservation) int64 {
-		return drbd.BackingSize(usable, drbd.MaxPeers)
-	})
-}
 
 // TestEveryStepOfEveryPlanKeepsThePromise stops each plan at each of its steps, and between
 // any two members being told of it, and takes away whatever members the layout allows: with
@@ -105,12 +21,18 @@ func grow(in transition.Input) (transition.Outcome, error) {
 // that was acknowledged; with as many as GMDR gone all that was acknowledged is on what is
 // left.
 func TestEveryStepOfEveryPlanKeepsThePromise(t *testing.T) {
+	t.Parallel()
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, version(c.old), c.given, c.spare)
 				defer w.close()
-				w.layout = c.class
+				w.layout, w.ftt, w.gmdr = c.class, c.class.FTT, c.class.GMDR
+				if c.to != nil { // the weaker of the old and the new
+					w.ftt, w.gmdr = min(w.ftt, c.to.FTT), min(w.gmdr, c.to.GMDR)
+					c.start = c.change
+				}
 				w.patient = c.grows
 				if c.first != nil {
 					w.carryOut(c.first, nil)
@@ -209,7 +131,7 @@ func (w *world) stop(at string, n *count) {
 	n.stops++
 	w.write(at)
 	w.kept(at)
-	members := w.sets(max(w.layout.FTT, w.layout.GMDR))
+	members := w.sets(max(w.ftt, w.gmdr))
 	for _, lost := range members {
 		n.losses++
 		w.lose(at, lost)
@@ -245,10 +167,10 @@ func (w *world) lose(at string, lost []*node) {
 	}
 	what := fmt.Sprintf("%s, without %s", at, strings.Join(names, " and "))
 	time.Sleep(20 * time.Second)
-	if len(lost) <= w.layout.FTT {
+	if len(lost) <= w.ftt {
 		w.used(what)
 	}
-	if len(lost) <= w.layout.GMDR {
+	if len(lost) <= w.gmdr {
 		w.kept(what)
 	}
 	for _, n := range lost {

@@ -38,6 +38,7 @@ type world struct {
 	reservations map[string]*model.Reservation
 	layout       layout.Layout
 	index        uint64
+	ftt, gmdr    int    // what it must bear now
 	attached     string // node
 	patient      bool   // copies are UpToDate before anything is taken away
 	mark         byte
@@ -301,7 +302,7 @@ func (w *world) take(out transition.Outcome) {
 			w.reservations[o.Name] = o
 		case *model.Replica:
 			w.replicas[o.ID] = o
-			if o.Port == 0 {
+			if o.Port == 0 || o.Type == model.Diskful && o.VG == "" {
 				w.place(o, w.room(o))
 			}
 		}
