@@ -55,6 +55,9 @@ func EncodeEntry(now time.Time, txns ...[]byte) []byte {
 	for _, t := range txns {
 		size += len(t) + binary.MaxVarintLen32
 	}
+	if !sensible(now) {
+		now = time.Unix(0, 0) // a clock that nobody can believe; time only goes forward anyway
+	}
 	w := writer(make([]byte, 0, size))
 	w = append(w, entryVersion)
 	w = binary.AppendVarint(w, now.Unix())
@@ -84,11 +87,14 @@ func DecodeEntry(data []byte) (Entry, error) {
 		e.Txns[i] = one.txn()
 		r.broken = r.broken || one.broken || len(one.b) > 0
 	}
-	if r.broken || len(r.b) > 0 || nanoseconds >= uint64(time.Second) {
+	if r.broken || len(r.b) > 0 || nanoseconds >= uint64(time.Second) || !sensible(e.Time) {
 		return Entry{}, errors.New("decode entry: it makes no sense: it is damaged")
 	}
 	return e, nil
 }
+
+// sensible says that a time can be written down in JSON, as snapshots do.
+func sensible(t time.Time) bool { return t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 }
 
 type writer []byte
 

@@ -145,6 +145,9 @@ func (n *Node) links() (string, error) {
 		}
 		for _, path := range paths {
 			to, err := os.Readlink(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // the agent took it away meanwhile
+			}
 			if err != nil {
 				return "", err
 			}
