@@ -48,6 +48,7 @@ func (a *app) volumeColumns() []column[*adminv1.Volume] {
 		{head: "SYNC", cell: func(v volume) string { return maybePercent(leastSync(v)) }},
 		{head: "USED ON", cell: func(v volume) string { return strings.Join(usedOn(v), ",") }},
 		{head: "QUORUM", wide: true, cell: func(v volume) string { return quorum(v) }},
+		{head: "MAY FAIL NOW", wide: true, cell: mayFail},
 		{head: "REVISION", wide: true, cell: func(v volume) string { return number(v.GetDatameshRevision()) }},
 		{head: "AGE", wide: true, cell: func(v volume) string { return a.age(v.GetMeta().GetCreatedAt()) }},
 		{head: "MESSAGE", wide: true, cell: volume.GetMessage},
@@ -103,6 +104,17 @@ func quorum(v *adminv1.Volume) string {
 		return "off"
 	}
 	return fmt.Sprintf("%d voters, %d UpToDate", v.GetQuorum(), v.GetQuorumMinimumRedundancy())
+}
+
+// mayFail writes what may be relied on right now.
+func mayFail(v *adminv1.Volume) string {
+	switch {
+	case v.EffectiveFtt == nil:
+		return ""
+	case v.GetEffectiveFtt() < 0:
+		return fmt.Sprintf("not usable, %d copies", v.GetEffectiveGmdr())
+	}
+	return fmt.Sprintf("%d nodes, %d copies", v.GetEffectiveFtt(), v.GetEffectiveGmdr())
 }
 
 func (a *app) volumeSections(v *adminv1.Volume) []section {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"rvol/coordinator/control"
+	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -66,6 +68,9 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 	out.Formed, out.DatameshRevision, out.Sole = vs.Formed, vs.Datamesh.Revision, optional32(vs.Sole)
 	out.Quorum, out.QuorumMinimumRedundancy = int32(vs.Datamesh.Quorum), int32(vs.Datamesh.QuorumMinimumRedundancy)
 	out.Conditions = conditions(vs.Conditions)
+	if ftt, gmdr, known := transition.Effective(control.TransitionInput(v, seen, vol, vs, time.Now())); known {
+		out.EffectiveFtt, out.EffectiveGmdr = optional32(&ftt), optional32(&gmdr)
+	}
 	if vs.Formation != nil {
 		out.Formation = transitionOf(vs.Formation)
 	}

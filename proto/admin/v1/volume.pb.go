@@ -98,8 +98,11 @@ type Volume struct {
 	Attachments             []*Attachment `protobuf:"bytes,19,rep,name=attachments,proto3" json:"attachments,omitempty"`
 	CopiesUpToDate          int32         `protobuf:"varint,20,opt,name=copies_up_to_date,json=copiesUpToDate,proto3" json:"copies_up_to_date,omitempty"`
 	CopiesWanted            int32         `protobuf:"varint,21,opt,name=copies_wanted,json=copiesWanted,proto3" json:"copies_wanted,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// What may be relied on right now; absent: too little is known.
+	EffectiveFtt  *int32 `protobuf:"varint,22,opt,name=effective_ftt,json=effectiveFtt,proto3,oneof" json:"effective_ftt,omitempty"`    // members that may fail while it stays usable; negative: it is not
+	EffectiveGmdr *int32 `protobuf:"varint,23,opt,name=effective_gmdr,json=effectiveGmdr,proto3,oneof" json:"effective_gmdr,omitempty"` // copies that may be lost without losing data
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Volume) Reset() {
@@ -275,6 +278,20 @@ func (x *Volume) GetCopiesUpToDate() int32 {
 func (x *Volume) GetCopiesWanted() int32 {
 	if x != nil {
 		return x.CopiesWanted
+	}
+	return 0
+}
+
+func (x *Volume) GetEffectiveFtt() int32 {
+	if x != nil && x.EffectiveFtt != nil {
+		return *x.EffectiveFtt
+	}
+	return 0
+}
+
+func (x *Volume) GetEffectiveGmdr() int32 {
+	if x != nil && x.EffectiveGmdr != nil {
+		return *x.EffectiveGmdr
 	}
 	return 0
 }
@@ -1763,7 +1780,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x15admin/v1/volume.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x15admin/v1/orphan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n" +
 	"\fVolumeDevice\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x03R\x04size\"\xd2\x06\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\xcd\a\n" +
 	"\x06Volume\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x125\n" +
 	"\adevices\x18\x02 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
@@ -1788,8 +1805,12 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\breplicas\x18\x12 \x03(\v2\x16.rvol.admin.v1.ReplicaR\breplicas\x12;\n" +
 	"\vattachments\x18\x13 \x03(\v2\x19.rvol.admin.v1.AttachmentR\vattachments\x12)\n" +
 	"\x11copies_up_to_date\x18\x14 \x01(\x05R\x0ecopiesUpToDate\x12#\n" +
-	"\rcopies_wanted\x18\x15 \x01(\x05R\fcopiesWantedB\a\n" +
-	"\x05_sole\"\xa3\x02\n" +
+	"\rcopies_wanted\x18\x15 \x01(\x05R\fcopiesWanted\x12(\n" +
+	"\reffective_ftt\x18\x16 \x01(\x05H\x01R\feffectiveFtt\x88\x01\x01\x12*\n" +
+	"\x0eeffective_gmdr\x18\x17 \x01(\x05H\x02R\reffectiveGmdr\x88\x01\x01B\a\n" +
+	"\x05_soleB\x10\n" +
+	"\x0e_effective_fttB\x11\n" +
+	"\x0f_effective_gmdr\"\xa3\x02\n" +
 	"\n" +
 	"Transition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
