@@ -17,7 +17,7 @@ type Config struct {
 	Burst   int     // calls that it may make at once; twice the rate
 	Running int     // calls of all clients that are carried out at a time; 64
 	Waiting int     // calls of one client that wait for a place; 128
-	Streams int     // that one client has open; 64
+	Streams int     // that one client has open; 256
 }
 
 func (c *Config) setDefaults() {
@@ -27,7 +27,7 @@ func (c *Config) setDefaults() {
 	for _, d := range []struct {
 		of *int
 		to int
-	}{{&c.Burst, int(2 * c.Rate)}, {&c.Running, 64}, {&c.Waiting, 128}, {&c.Streams, 64}} {
+	}{{&c.Burst, int(2 * c.Rate)}, {&c.Running, 64}, {&c.Waiting, 128}, {&c.Streams, 256}} {
 		if *d.of == 0 {
 			*d.of = d.to
 		}
