@@ -56,6 +56,7 @@ func TestScriptsOnRealKernels(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly they wait
 			c := deploytest.Up(t, bin, 3)
 			script.Run(coat{t}, script.Params{Files: []string{f}, World: func() script.World { return deploy.Scripted{Cluster: c} }, Dir: t.TempDir()})
 		})
