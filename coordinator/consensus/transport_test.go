@@ -91,7 +91,7 @@ func overNetwork(t *testing.T, id string, l net.Listener, config *tls.Config) (*
 	node, err := consensus.New(consensus.Config{
 		ID: id, Dir: t.TempDir(), Transport: transport, Store: store, Logger: log,
 		OnFatal:          func(err error) { t.Error(err) },
-		HeartbeatTimeout: 200 * time.Millisecond, StableFor: time.Second,
+		HeartbeatTimeout: 2 * time.Second, StableFor: time.Second, // real time: a busy machine must not look like a dead leader
 		Free: func() (consensus.Space, error) { return consensus.Space{Free: 1, Total: 1}, nil },
 	})
 	if err != nil {
@@ -144,7 +144,9 @@ func TestMembersOverMutualTLS(t *testing.T) {
 			t.Error("a member lacks what was acknowledged")
 		}
 	}
-	for voters := 0; voters < 3; {
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for voters := 0; voters < 3; <-look.C {
 		members, err := leader.Members()
 		if err != nil {
 			t.Fatal(err)
