@@ -56,6 +56,8 @@ type cluster struct {
 	net     *network
 	running map[string]*process
 	version string // of the coordinators that are started from now on
+
+	removeDead time.Duration // likewise
 }
 
 type process struct {
@@ -91,7 +93,7 @@ func (c *cluster) start(name string) {
 	p := &process{stop: stop, done: make(chan error, 1)}
 	config := Config{
 		Dir: c.at(name), API: c.net.listen(name + ":7170"), Raft: c.net.listen(name + ":7171"), Dial: c.net.dial,
-		Version: c.version, Log: slog.New(slog.DiscardHandler),
+		Version: c.version, RemoveDead: c.removeDead, Log: slog.New(slog.DiscardHandler),
 	}
 	go func() { p.done <- Run(ctx, config) }()
 	c.running[name] = p

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -185,5 +186,38 @@ func TestALoneSurvivorGoesOnAndTheOthersJoinAnew(t *testing.T) {
 			return err == nil && len(s.GetMembers()) == 2 && s.GetMembers()[1].GetVoter()
 		})
 		c.same("c1", "c2")
+	})
+}
+
+func TestADeadMemberIsRemovedOnlyWhileThreeOthersVote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		c.stop("c1")
+		c.removeDead = 10 * time.Minute
+		c.start("c1")
+		c.until("c1 leads", func() bool { s, err := c.status("c1", false); return err == nil && s.GetId() == "test" })
+		for _, name := range []string{"c2", "c3", "c4"} {
+			c.join(name)
+		}
+		c.until("four voters", func() bool { return c.voters() == 4 })
+		members := func() int { s, _ := c.status("c1", false); return len(s.GetMembers()) }
+		c.stop("c4")
+		time.Sleep(9 * time.Minute)
+		if n := members(); n != 4 {
+			t.Fatalf("%d members before its time, want 4", n)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := members(); n != 3 {
+			t.Fatalf("%d members after it was silent for 14 min, want 3", n)
+		}
+		c.stop("c3")
+		time.Sleep(time.Hour)
+		if n := members(); n != 3 {
+			t.Errorf("%d members, want the dead one of three to stay", n)
+		}
+		_, err := adminv1.NewClusterClient(c.api("c1")).RemoveMember(t.Context(), &adminv1.DeleteRequest{Name: "c2", Confirm: "c2"})
+		if status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("the living one of two others removed: %v, want a refusal", err)
+		}
 	})
 }
