@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,21 +47,57 @@ func inKernel(name string) bool {
 }
 
 func TestScriptsOnRealKernels(t *testing.T) {
-	files, err := filepath.Glob("../testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, f := range files {
-		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
+	for name, file := range scripts(t) {
 		if !inKernel(name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly they wait
-			c := deploytest.Up(t, bin, 3)
-			script.Run(coat{t}, script.Params{Files: []string{f}, World: func() script.World { return deploy.Scripted{Cluster: c} }, Dir: t.TempDir()})
+			play(t, deploytest.Up(t, bin, 3), file)
 		})
 	}
+}
+
+// TestScriptsOfDRBD9 runs them on a DRBD 9 that was handed in; Debian's kernel has none.
+func TestScriptsOfDRBD9(t *testing.T) {
+	if os.Getenv("RVOL_LAB_MODULES") == "" {
+		t.Log("NO DRBD 9 WAS HANDED IN (RVOL_LAB_MODULES): the scripts drbd9_* run in the simulated world alone, by go test ./cmd/internal/lab/sim")
+		return
+	}
+	for name, file := range scripts(t) {
+		if !strings.HasPrefix(name, "drbd9_") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			c := deploytest.Up(t, bin, 5)
+			version, err := c.On(t.Context(), "n1", "cat /sys/module/drbd/version")
+			if err != nil || !strings.HasPrefix(version, "9.") {
+				t.Fatalf("the modules of RVOL_LAB_MODULES hold DRBD %q, want 9: %v", version, err)
+			}
+			play(t, c, file)
+		})
+	}
+}
+
+// scripts are all there are, by name.
+func scripts(t *testing.T) iter.Seq2[string, string] {
+	t.Helper()
+	files, err := filepath.Glob("../testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	return func(yield func(string, string) bool) {
+		for _, f := range files {
+			if !yield(strings.TrimSuffix(filepath.Base(f), ".txtar"), f) {
+				return
+			}
+		}
+	}
+}
+
+func play(t *testing.T, c *deploy.Cluster, file string) {
+	t.Helper()
+	script.Run(coat{t}, script.Params{Files: []string{file}, World: func() script.World { return deploy.Scripted{Cluster: c} }, Dir: t.TempDir()})
 }
 
 // coat makes a *testing.T one of testscript's; each script has a cluster, and so a test, of its own.
