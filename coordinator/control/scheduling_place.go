@@ -234,7 +234,7 @@ func poolOf(v state.View, node, vg, thin string) (*model.LVG, model.PoolID, *mod
 	}
 	c, ok := state.Get[*model.Capacity](v, pool.String())
 	if !ok {
-		return nil, pool, nil, fmt.Errorf("%w: capacity of %s", model.ErrNotFound, lvg.Name)
+		return nil, pool, nil, fmt.Errorf("%w: node %s has not reported volume group %s yet: wait until `rvol lvg show %s` says Ready", model.ErrUnavailable, node, vg, lvg.Name)
 	}
 	return lvg, pool, c, nil
 }

@@ -19,6 +19,10 @@ type Transition struct{}
 // Name is the controller's name.
 func (Transition) Name() string { return "transition" }
 
+// Workers is one: who decides must see what everybody else copies, or more would begin at
+// once than a node is to bear.
+func (Transition) Workers() int { return 1 }
+
 // Affected names the volume that a changed record belongs to.
 func (Transition) Affected(changed model.Key, v state.View) []string {
 	switch changed.Kind {

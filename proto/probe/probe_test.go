@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,8 +44,8 @@ func TestHealthIsAnsweredWithTheReason(t *testing.T) {
 
 func TestAHangingProcessIsFoundOutByOneCallOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		back, calls := make(chan struct{}), 0
-		check := Within(func() { calls++; <-back })
+		back, calls := make(chan struct{}), atomic.Int64{}
+		check := Within(func() { calls.Add(1); <-back })
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := check(ctx); !errors.Is(err, ErrHangs) {
@@ -52,8 +53,8 @@ func TestAHangingProcessIsFoundOutByOneCallOnly(t *testing.T) {
 			}
 			cancel()
 		}
-		if calls != 1 {
-			t.Errorf("%d calls wait", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls wait", n)
 		}
 		close(back)
 		synctest.Wait()

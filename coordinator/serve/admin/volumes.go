@@ -254,7 +254,7 @@ func setUse(v state.View, vol *model.Volume, r *adminv1.SetVolumeRequest) error 
 // Delete takes a volume and its data away. It is refused while the volume is in use.
 func (s *volumes) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 	key := model.Key{Kind: model.KindVolume, Name: r.GetName()}
-	message := "its replicas are being removed"
+	message := "is being deleted: its replicas are removed"
 	rev, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		old, err := find[*model.Volume](v, r.GetName())
 		if err != nil {
