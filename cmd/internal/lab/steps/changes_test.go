@@ -22,6 +22,9 @@ type change struct {
 	// recorded (9.3.3/978, 8.4.11/265). While that lasts only the source can be used, and
 	// nothing is taken away.
 	grows bool
+	lost  string // a node that is off, and fenced, from before the change on: the volume bears one less
+	away  bool   // replica 1 has room reserved in its node's other volume group
+	less  int    // by how much less FTT is while it lasts: the disk that is changed is no copy
 	start func(transition.Input) (transition.Outcome, error)
 }
 
@@ -95,6 +98,11 @@ func changes() []change {
 		}, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.Retype(in, 3, model.Diskful, anywhere)
 		}},
+		{name: "put one of three copies on another volume group", given: class(1, 1), class: class(1, 1), less: 1, away: true, start: toOtherGroup},
+		{name: "put one of two copies with a tie-breaker on another volume group", given: class(1, 0), class: class(1, 0), less: 1, away: true, start: toOtherGroup},
+		{name: "put one of four copies where three would do on another volume group", given: with(class(1, 1), 4, 0), class: class(1, 1), away: true, start: toOtherGroup},
+		{name: "give up one of three copies", given: class(1, 1), class: class(1, 1), lost: "n2", start: giveUp(2)},
+		{name: "give up one of two copies with a tie-breaker", given: class(1, 0), class: class(1, 0), lost: "n1", start: giveUp(1)},
 		{name: "8.4: add a copy to a single one", old: true, given: class(0, 0), class: class(0, 0), spare: 1, start: func(in transition.Input) (transition.Outcome, error) {
 			return transition.AddDiskful(in, anywhere)
 		}},
@@ -111,4 +119,14 @@ func grow(in transition.Input) (transition.Outcome, error) {
 	return transition.StartResize(in, []model.VolumeDevice{{Size: 2 * size}}, func(usable int64, _ *model.Reservation) int64 {
 		return drbd.BackingSize(usable, drbd.MaxPeers)
 	})
+}
+
+// toOtherGroup puts the second copy on its node's other volume group.
+func toOtherGroup(in transition.Input) (transition.Outcome, error) {
+	return transition.ChangeBacking(in, 1, model.ReplicaPlace{Node: "n1", VG: "vg1"})
+}
+
+// giveUp removes a replica whose node is off.
+func giveUp(id int) func(transition.Input) (transition.Outcome, error) {
+	return func(in transition.Input) (transition.Outcome, error) { return transition.ForceRemove(in, id) }
 }

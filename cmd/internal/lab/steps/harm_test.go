@@ -21,11 +21,13 @@ type harm struct {
 	given layout.Layout
 	class layout.Layout
 	spare int
+	ready func(*world) // what there is before the plan begins; nil: nothing else
 	start func(transition.Input) (transition.Outcome, error)
 	until string       // the step that is over when the guard is asked
 	upset func(*world) // what makes the guard speak
 	says  string
-	force func(*model.Datamesh) // what the step does
+	force func(*model.Datamesh) // what the step does to the mesh
+	also  func(*world)          // what else it does; nil: nothing
 	harm  func(*world) string   // "": there was none
 	kills bool                  // looking for it takes a node away: it is not done twice
 }
@@ -66,7 +68,7 @@ func unread(w *world) string {
 
 func harms() []harm {
 	anywhere := model.ReplicaPlace{}
-	return []harm{
+	return append(oddHarms(), []harm{
 		{
 			guard: "connectedSubject", given: class(1, 0), class: class(1, 0), spare: 1, until: transition.JoinMesh,
 			start: func(in transition.Input) (transition.Outcome, error) { return transition.AddDiskful(in, anywhere) },
@@ -80,8 +82,11 @@ func harms() []harm {
 		{
 			guard: "votesStay", given: with(class(1, 0), 3, 0), class: with(class(1, 0), 2, 0), until: transition.DetachDisk,
 			start: func(in transition.Input) (transition.Outcome, error) { return transition.RemoveDiskful(in, 1) },
-			upset: func(w *world) { w.ok(w.nodes[2].tool().Down(w.Context(), resource)) },
-			says:  "1 of the 2 copies that stay are there, 2 are needed",
+			upset: func(w *world) { // its agent would bring it up again
+				w.nodes[2].rest()
+				w.ok(w.nodes[2].tool().Down(w.Context(), resource))
+			},
+			says: "1 of the 2 copies that stay are there, 2 are needed",
 			// The vote that goes was one of the two that kept the volume in use.
 			force: become(1, model.Access, 2),
 			harm:  func(w *world) string { w.nodes[2].kill(); return frozen(w) },
@@ -137,6 +142,9 @@ func harms() []harm {
 		},
 		{
 			guard: "notInUse", given: class(1, 0), class: class(1, 0), spare: 1,
+			ready: func(w *world) {
+				w.carryOut(func(in transition.Input) (transition.Outcome, error) { return transition.AddAccess(in, "n3") }, nil)
+			},
 			start: func(in transition.Input) (transition.Outcome, error) { return transition.RemoveAccess(in, 3) },
 			upset: func(w *world) { w.attach(w.nodes[3]) },
 			says:  "replica 3 (n3) is in use on its node",
@@ -144,7 +152,7 @@ func harms() []harm {
 			force: without(3),
 			harm:  unread,
 		},
-	}
+	}...)
 }
 
 // attach moves the volume to a node.
@@ -166,10 +174,10 @@ func TestWhatGuardsProtectFrom(t *testing.T) {
 				w := newWorld(t, version(h.old), h.given, h.spare)
 				defer w.close()
 				w.layout = h.class
-				if h.guard == "notInUse" {
-					w.carryOut(func(in transition.Input) (transition.Outcome, error) { return transition.AddAccess(in, "n3") }, nil)
-				}
 				w.write("before")
+				if h.ready != nil {
+					h.ready(w)
+				}
 				w.show(h)
 			})
 		})
@@ -185,7 +193,9 @@ func (w *world) show(h harm) {
 	if h.until != "" {
 		w.until(h.until, func() string { return w.reach(h.until) })
 	}
-	h.upset(w)
+	if h.upset != nil {
+		h.upset(w)
+	}
 	said := ""
 	for range 100 {
 		out := transition.Next(w.input())
@@ -207,12 +217,19 @@ func (w *world) show(h harm) {
 	w.status = model.Clone(w.status)
 	mesh := &w.status.Datamesh
 	mesh.Members = slices.Clone(mesh.Members)
-	h.force(mesh)
-	mesh.Revision++
-	w.tellAll()
-	if h.harm(w) == "" {
-		w.Errorf("nothing happens without the guard:\n%s", w.says())
+	if h.force != nil {
+		h.force(mesh)
+		mesh.Revision++
 	}
+	if h.also != nil {
+		h.also(w)
+	}
+	w.tellAll()
+	why := h.harm(w)
+	if why == "" {
+		w.Fatalf("nothing happens without the guard:\n%s", w.says())
+	}
+	w.Logf("without the guard: %s", why)
 }
 
 // reach goes on until a step is over.

@@ -26,12 +26,14 @@ type node struct {
 	*agenttest.Machine
 	t       *testing.T
 	index   int
-	vg      string              // UUID
+	vgs     map[string]string   // UUIDs, by name
 	status  *model.VolumeStatus // as it was when the node was last told
 	step    string              // the active one, then
 	journal *act.Journal
 	engine  *act.Engine
 	on      bool
+	fenced  bool // the operator said that it is off
+	deaf    bool // no coordinator reaches it
 	stop    func()
 }
 
@@ -40,17 +42,19 @@ func newNode(t *testing.T, f *drbdtest.Fabric, index int, v drbd.Version, root s
 	name := fmt.Sprintf("n%d", index)
 	m, err := agenttest.New(f, agenttest.Config{
 		Name: name, Version: v, Root: filepath.Join(root, name), Seed: uint64(index + 1),
-		Groups: map[string]int64{"vg0": 1 << 30},
+		Groups: map[string]int64{"vg0": 1 << 30, "vg1": 1 << 30},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{Machine: m, t: t, index: index, on: true}
-	r, err := lvm.New(m.LVM.Run).Report(t.Context(), "vg0")
-	if err != nil {
-		t.Fatal(err)
+	n := &node{Machine: m, t: t, index: index, on: true, vgs: map[string]string{}}
+	for _, vg := range []string{"vg0", "vg1"} {
+		r, err := lvm.New(m.LVM.Run).Report(t.Context(), vg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.vgs[vg] = r.VGs[0].UUID
 	}
-	n.vg = r.VGs[0].UUID
 	n.start()
 	return n
 }
@@ -85,6 +89,12 @@ func (n *node) start() {
 		}
 	}
 	synctest.Wait()
+}
+
+// rest ends the agent alone; what it said last stands.
+func (n *node) rest() {
+	n.stop()
+	n.stop = func() {}
 }
 
 // give hands over an order, as the session does.

@@ -34,9 +34,17 @@ func TestEveryStepOfEveryPlanKeepsThePromise(t *testing.T) {
 					c.start = c.change
 				}
 				w.patient = c.grows
+				if c.lost != "" { // from here on it bears one less
+					w.forever(w.node(c.lost))
+					w.ftt--
+				}
+				if c.away {
+					w.reserve("res-vg1", w.replicas[1], "vg1")
+				}
 				if c.first != nil {
 					w.carryOut(c.first, nil)
 				}
+				w.less = c.less
 				var checks count
 				w.carryOut(c.start, &checks)
 				t.Logf("%d stops, %d losses of nodes, %v", checks.stops, checks.losses, checks.steps)
@@ -63,12 +71,14 @@ type count struct {
 func (w *world) carryOut(start func(transition.Input) (transition.Outcome, error), n *count) {
 	w.Helper()
 	w.stop("before", n)
+	w.ftt -= w.less
 	out, err := start(w.input())
 	w.ok(err)
 	w.take(out)
 	for range 200 {
 		w.deliver(w.step(), n)
 		if len(w.status.Transitions) == 0 {
+			w.ftt += w.less
 			w.stop("after", n)
 			return
 		}
@@ -217,6 +227,13 @@ func (w *world) used(what string) {
 	w.Fatalf("%s: nobody can use the volume: %v\n%s", what, tried, w.says())
 }
 
+// forever takes the power of a node, and says so.
+func (w *world) forever(n *node) {
+	n.kill()
+	n.fenced = true
+	time.Sleep(20 * time.Second)
+}
+
 // byUse are the nodes, first the one that has the volume.
 func (w *world) byUse() []*node {
 	out := slices.Clone(w.nodes)
@@ -262,7 +279,7 @@ func (n *node) read(w *world) func([]byte, int64) error {
 // raw reads the disk under DRBD.
 func (n *node) raw(w *world) func([]byte, int64) error {
 	return func(p []byte, off int64) error {
-		dev, err := n.LVM.Open("/dev/vg0/" + model.LVName("db", 0, w.on(n).ID))
+		dev, err := n.LVM.Open("/dev/" + w.on(n).VG + "/" + model.LVName("db", 0, w.on(n).ID))
 		if err != nil {
 			return err
 		}

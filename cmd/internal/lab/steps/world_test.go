@@ -39,6 +39,7 @@ type world struct {
 	layout       layout.Layout
 	index        uint64
 	ftt, gmdr    int    // what it must bear now
+	less         int    // by how much less FTT is while a change lasts
 	attached     string // node
 	patient      bool   // copies are UpToDate before anything is taken away
 	mark         byte
@@ -122,13 +123,18 @@ func (w *world) place(r *model.Replica, n *node) {
 	if r.Type == model.Diskful {
 		uid := fmt.Sprintf("res-%d", r.ID)
 		r.VG, r.Devices[0].Reservation = "vg0", uid
-		w.reservations[uid] = &model.Reservation{
-			Meta: model.Meta{Name: uid}, OwnerKind: model.OwnerReplica, Owner: r.Name, State: model.Reserved,
-			Pool: model.PoolID{Node: n.Name, VG: n.vg}, VGName: "vg0", LV: model.LVName("db", 0, r.ID),
-			Granted: drbd.BackingSize(size, drbd.MaxPeers),
-		}
+		w.reserve(uid, r, "vg0")
 	}
 	w.replicas[r.ID] = r
+}
+
+// reserve takes room for a replica in a volume group of its node.
+func (w *world) reserve(uid string, r *model.Replica, vg string) {
+	w.reservations[uid] = &model.Reservation{
+		Meta: model.Meta{Name: uid}, OwnerKind: model.OwnerReplica, Owner: r.Name, State: model.Reserved,
+		Pool: model.PoolID{Node: r.Node, VG: w.node(r.Node).vgs[vg]}, VGName: vg, LV: model.LVName("db", 0, r.ID),
+		Granted: drbd.BackingSize(size, drbd.MaxPeers),
+	}
 }
 
 func (w *world) node(name string) *node {
@@ -154,7 +160,7 @@ func (w *world) tell(n *node) {
 
 func (w *world) tellAgain(n *node) {
 	w.Helper()
-	if !n.on {
+	if !n.on || n.deaf {
 		return
 	}
 	s := desired.State{
@@ -271,7 +277,7 @@ func (w *world) input() transition.Input {
 		if r.Node != "" {
 			n := w.node(r.Node)
 			m.HostName, m.Addresses = n.Name, map[string]netip.Addr{"default": n.address()}
-			m.InUse, m.Known, m.Accepted = n.Name == w.attached, n.on, w.index
+			m.InUse, m.Known, m.Fenced, m.Accepted = n.Name == w.attached, n.on && !n.deaf, n.fenced, w.index
 			if n.on {
 				m.State = reported(w.state(n))
 			}
@@ -279,8 +285,8 @@ func (w *world) input() transition.Input {
 				m.Resource, m.Up = reportedResource(k), true
 			}
 		}
-		for _, d := range r.Devices {
-			if res := w.reservations[d.Reservation]; res != nil {
+		for _, uid := range slices.Sorted(maps.Keys(w.reservations)) {
+			if res := w.reservations[uid]; res.Owner == r.Name {
 				m.Reservations = append(m.Reservations, res)
 			}
 		}
