@@ -80,10 +80,10 @@ func (c *client) Invoke(ctx context.Context, method string, in, out any, opts ..
 }
 
 // comeAgain waits as long as a coordinator asks for that has too much to do. It reports false
-// when it did not ask, or there is not so much time.
+// when it did not ask, or nothing of the time would be left for the call.
 func (c *client) comeAgain(ctx context.Context, err error) bool {
 	after := refusalOf(status.Convert(err)).GetRetryAfter().AsDuration()
-	if deadline, ok := ctx.Deadline(); after <= 0 || ok && time.Until(deadline) < after {
+	if deadline, ok := ctx.Deadline(); after <= 0 || ok && time.Until(deadline) <= after {
 		return false
 	}
 	sleep(ctx, after)
