@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,11 +35,21 @@ func checkAlone(root string) error {
 
 // conditions are findings about the machine that get in the way sooner or later.
 func (a *agent) conditions(l observe.LVMView, missingAddresses string) []decide.Condition {
-	list := []decide.Condition{a.toolsCondition(), a.unitCondition(), a.helperCondition(), poolsCondition(l), good("AddressesPresent")}
+	list := append([]decide.Condition{a.toolsCondition()}, preflight(a.Root, l, a.drbd.ViewOf(""))...)
+	addresses := good("AddressesPresent")
 	if missingAddresses != "" {
-		list[len(list)-1] = bad("AddressesPresent", "Missing", missingAddresses)
+		addresses = bad("AddressesPresent", "Missing", missingAddresses)
 	}
-	return append(list, a.frozenCondition())
+	return append(list, addresses, a.frozenCondition())
+}
+
+// preflight looks for settings of the machine, whose files are below root, that
+// others made and that harm volumes.
+func preflight(root string, l observe.LVMView, d observe.DRBDView) []decide.Condition {
+	return []decide.Condition{
+		unitCondition(root), helperCondition(root, d), includeCondition(root), versionCondition(d),
+		filterCondition(root, l), multipathCondition(root), poolsCondition(l),
+	}
 }
 
 func good(kind string) decide.Condition {
@@ -52,54 +60,15 @@ func bad(kind, reason, message string) decide.Condition {
 	return decide.Condition{Type: kind, Status: "False", Reason: reason, Message: message}
 }
 
+func unknown(kind, reason, message string) decide.Condition {
+	return decide.Condition{Type: kind, Status: "Unknown", Reason: reason, Message: message}
+}
+
 func (a *agent) toolsCondition() decide.Condition {
 	const kind = "ToolsRespond"
 	if a.Stuck != nil {
 		if stuck := a.Stuck(); len(stuck) > 0 {
 			return bad(kind, "Stuck", strings.Join(stuck, "; ")+": if the disk below does not answer any more, only a reboot ends this")
-		}
-	}
-	return good(kind)
-}
-
-// unitCondition: drbd.service brings up and down all resources it finds, ours
-// among them.
-func (a *agent) unitCondition() decide.Condition {
-	const kind = "DRBDServiceDisabled"
-	wanted, _ := filepath.Glob(filepath.Join(a.Root, "etc/systemd/system/*.wants/drbd*.service")) // the pattern is well-formed
-	if len(wanted) > 0 {
-		unit := filepath.Base(wanted[0])
-		return bad(kind, "Enabled", unit+" is enabled and would bring rvol's resources up and down: run `systemctl disable "+unit+"`")
-	}
-	return good(kind)
-}
-
-// helperCondition: without its helper DRBD breaks off connections instead of
-// resyncing.
-func (a *agent) helperCondition() decide.Condition {
-	const kind = "DRBDHelperUsable"
-	b, err := os.ReadFile(filepath.Join(a.Root, "sys/module/drbd/parameters/usermode_helper"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return decide.Condition{Type: kind, Status: "Unknown", Reason: "NotLoaded", Message: "the DRBD module is not loaded"}
-	}
-	helper := strings.TrimSpace(string(b))
-	if err == nil && helper != "disabled" {
-		_, err = os.Stat(filepath.Join(a.Root, helper))
-	}
-	if err != nil {
-		return bad(kind, "Missing", fmt.Sprintf("DRBD's helper %q cannot be run (%v): install drbd-utils, or set the module parameter usermode_helper", helper, err))
-	}
-	return good(kind)
-}
-
-func poolsCondition(l observe.LVMView) decide.Condition {
-	const kind = "ThinPoolsRefuseWhenFull"
-	for _, vg := range l.VGs {
-		for _, pool := range vg.ThinPools {
-			if !pool.ErrorWhenFull {
-				return bad(kind, "Queues", fmt.Sprintf("thin pool %s/%s lets writes wait when it is full: run `lvchange --errorwhenfull y %s/%s`",
-					vg.Name, pool.Name, vg.Name, pool.Name))
-			}
 		}
 	}
 	return good(kind)

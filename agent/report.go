@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (a *agent) capabilities(l observe.LVMView, d observe.DRBDView) decide.Capab
 		c.LVMReason, c.ThinReason = "not observed yet", "not observed yet"
 		return c
 	}
-	c.LVM, c.Thin = "2", true
+	c.LVM, c.Thin = cmp.Or(l.Version, "2"), true // 2 while nobody has said more: there is no other
 	if err := a.Find("thin_check"); err != nil {
 		c.Thin, c.ThinReason = false, err.Error()
 	}

@@ -39,6 +39,20 @@ func (v Version) Is84() bool { return v.Kernel.Major == 8 }
 // Loaded says that a kernel module was there to ask.
 func (v Version) Loaded() bool { return v.Kernel != Number{} }
 
+// Supported says whether the kernel module is one that rvol was proven on: 8.4,
+// 9.2 from 9.2.19 on, and 9.3.3 and newer. Older ones of 9 lose connections and
+// bitmaps in ways that were mended there.
+func (v Version) Supported() bool {
+	switch k := v.Kernel; {
+	case k.Major == 8:
+		return k.AtLeast(8, 4, 0)
+	case k.Major == 9 && k.Minor == 2:
+		return k.AtLeast(9, 2, 19)
+	default:
+		return k.AtLeast(9, 3, 3)
+	}
+}
+
 // String gives "DRBD 9.3.3, drbd-utils 9.22.0".
 func (v Version) String() string {
 	if !v.Loaded() {

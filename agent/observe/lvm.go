@@ -34,6 +34,12 @@ type LVM struct {
 	cluster string
 	offered []string
 	view    LVMView
+
+	root      string // where /etc/lvm is
+	version   string
+	settings  lvm.Settings
+	configErr string // why the settings are not known
+	stamp     string // of the files that the settings come from, when they were read
 }
 
 // An LVMView is what is known of LVM.
@@ -44,13 +50,17 @@ type LVMView struct {
 	Err     string // why this is not all, or not how it is now
 	VGs     []decide.VG
 	LVs     []decide.LV
+
+	Version     string // of the tools; "": not known
+	Settings    lvm.Settings
+	SettingsErr string // why they are not known
 }
 
-// NewLVM makes an LVM that knows nothing yet. It calls changed when what is
-// known changes.
-func NewLVM(tool *lvm.Tool, locks *storage.Locks, changed func()) *LVM {
+// NewLVM makes an LVM that knows nothing yet, of the machine whose files are
+// below root. It calls changed when what is known changes.
+func NewLVM(tool *lvm.Tool, locks *storage.Locks, root string, changed func()) *LVM {
 	return &LVM{
-		tool: tool, locks: locks, changed: changed, wake: make(chan struct{}, 1),
+		tool: tool, locks: locks, root: root, changed: changed, wake: make(chan struct{}, 1), configErr: "not looked at yet",
 		reading: map[string]*sync.Mutex{}, stale: map[string]string{}, read: map[string]time.Time{}, err: "not looked at yet",
 	}
 }
@@ -125,6 +135,7 @@ func (l *LVM) Saw(vg string, r lvm.Report, began time.Time) {
 // Look reads all groups. When that fails, each that is known is read by
 // itself: it may be one alone that cannot be.
 func (l *LVM) Look(ctx context.Context) {
+	l.lookAtSettings(ctx)
 	began := time.Now()
 	r, err := l.tool.Report(ctx)
 	if ctx.Err() != nil {
@@ -250,7 +261,7 @@ func (l *LVM) View() LVMView {
 
 // summarize makes the view of the report.
 func (l *LVM) summarize() {
-	v := LVMView{Seen: l.seen, Missing: l.missing, Err: l.err}
+	v := LVMView{Seen: l.seen, Missing: l.missing, Err: l.err, Version: l.version, Settings: l.settings, SettingsErr: l.configErr}
 	if l.err != "" && len(l.report.VGs) == 0 {
 		v.Blind = l.err
 	}

@@ -46,7 +46,7 @@ func open(t *testing.T, test func(t *testing.T, e *eyes)) {
 			t.Fatal(err)
 		}
 		e := &eyes{Machine: m, fabric: f, locks: storage.NewLocks()}
-		e.lvm = observe.NewLVM(lvm.New(m.Run), e.locks, func() {})
+		e.lvm = observe.NewLVM(lvm.New(m.Run), e.locks, m.Root, func() {})
 		e.drbd = observe.NewDRBD(m.Run, m.DRBD.Follow, slog.New(slog.DiscardHandler), func(names ...string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -191,7 +191,7 @@ func TestNothingKnownAtAllIsSaidSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := lvmtest.New(1)
 		m.Garble("fullreport", "{")
-		l := observe.NewLVM(lvm.New(m.Run), storage.NewLocks(), func() {})
+		l := observe.NewLVM(lvm.New(m.Run), storage.NewLocks(), t.TempDir(), func() {})
 		l.Look(t.Context())
 		if v := l.View(); v.Blind == "" || v.Err == "" || !v.Seen {
 			t.Errorf("view %+v", v)

@@ -115,6 +115,8 @@ func (m *Machine) execute(argv []string) (string, *refusal) {
 		"lvchange":   m.lvchange,
 		"wipefs":     m.wipefs,
 		"blkdiscard": m.blkdiscard,
+		"version":    func(args) (string, *refusal) { return toolVersion, nil },
+		"lvmconfig":  m.lvmconfig,
 	}
 	verb := verbOf(argv)
 	do, ok := verbs[verb]

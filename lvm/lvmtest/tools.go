@@ -7,6 +7,17 @@ import (
 	"strings"
 )
 
+// toolVersion is what the tools say that are simulated.
+const toolVersion = "  LVM version:     2.03.16(2) (2022-05-18)\n  Library version: 1.02.185 (2022-05-18)\n  Driver version:  4.50.0\n"
+
+// lvmconfig shows a machine whose administrator has hidden DRBD's devices.
+func (m *Machine) lvmconfig(a args) (string, *refusal) {
+	if r := a.only("--typeconfig"); r != nil {
+		return "", r
+	}
+	return "devices {\n\tuse_devicesfile=0\n\tfilter=[\"a|.*|\"]\n\tglobal_filter=[\"r|^/dev/drbd|\",\"r|^/dev/rvol/|\"]\n\tscan_lvs=0\n}\n", nil
+}
+
 // A signature is something that blkid would recognise.
 type signature struct {
 	kind   string

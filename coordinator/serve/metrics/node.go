@@ -14,7 +14,8 @@ import (
 
 // findings are the conditions of nodes that are told: an agent could send any word.
 var findings = []string{
-	"AddressesPresent", "CertificateValid", "DRBDHelperUsable", "DRBDServiceDisabled", "IOFlows", "ThinPoolsRefuseWhenFull", "ToolsRespond",
+	"AddressesPresent", "CertificateValid", "DRBDHelperUsable", "DRBDReadsOurFiles", "DRBDServiceDisabled", "DRBDVersionSupported", "IOFlows",
+	"LVMIgnoresDRBD", "MultipathIgnoresDRBD", "ThinPoolsRefuseWhenFull", "ToolsRespond",
 }
 
 // nodes is what is told of each node.
