@@ -1,6 +1,7 @@
 package agenttest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -104,20 +105,16 @@ func (d disks) Open(path string) (drbdtest.Disk, error) {
 
 type disk struct{ *lvmtest.Device }
 
-// step is how much of a volume is read at a time to find what it holds.
-const step = 64 << 10
-
 // Data finds the parts that hold other than zeros.
 func (d disk) Data(off, n int64) []drbdtest.Extent {
 	var found []drbdtest.Extent
-	buf := make([]byte, step)
-	for end := off + n; off < end; off += step {
-		part := buf[:min(step, end-off)]
-		if _, err := d.ReadAt(part, off); err != nil {
-			return append(found, drbdtest.Extent{Off: off, Len: end - off}) // who knows
+	for _, r := range d.Written(off, n) {
+		part := make([]byte, r.Len)
+		if _, err := d.ReadAt(part, r.Off); err != nil {
+			return append(found, drbdtest.Extent{Off: r.Off, Len: off + n - r.Off}) // who knows
 		}
 		if !zero(part) {
-			found = append(found, drbdtest.Extent{Off: off, Len: int64(len(part))})
+			found = append(found, drbdtest.Extent{Off: r.Off, Len: r.Len})
 		}
 	}
 	return found
@@ -125,23 +122,15 @@ func (d disk) Data(off, n int64) []drbdtest.Extent {
 
 // Discard makes a range read as zeros.
 func (d disk) Discard(off, n int64) error {
-	zeros := make([]byte, step)
 	for _, e := range d.Data(off, n) {
-		if _, err := d.WriteAt(zeros[:e.Len], e.Off); err != nil {
+		if _, err := d.WriteAt(make([]byte, e.Len), e.Off); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func zero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func zero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
 
 // Files lists the files below a folder of the machine, for tests.
 func (m *Machine) Files(dir string) ([]string, error) {

@@ -145,6 +145,30 @@ func (d *Device) WriteAt(p []byte, off int64) (int, error) {
 	})
 }
 
+// A Range is a part of a device, in bytes.
+type Range struct{ Off, Len int64 }
+
+// Written lists, in order, what of a range was ever written to: the rest reads zeros. What
+// cannot be read is listed too.
+func (d *Device) Written(off, n int64) []Range {
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	var found []Range
+	end := min(off+n, d.size())
+	for off < end {
+		where := d.locate(off)
+		if d.dead() || where.disk != nil && (!where.disk.present || where.disk.broken) {
+			return append(found, Range{Off: off, Len: end - off})
+		}
+		room := min(where.room, end-off)
+		for _, r := range where.data.written(where.off, room) {
+			found = append(found, Range{Off: r.Off - where.off + off, Len: r.Len})
+		}
+		off += room
+	}
+	return found
+}
+
 // A place is where a stretch of a device is kept.
 type place struct {
 	data  sparse // nil: a chunk that a thin volume does not have yet

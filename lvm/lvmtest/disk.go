@@ -1,5 +1,7 @@
 package lvmtest
 
+import "slices"
+
 // A disk is a block device of the machine, perhaps a physical volume.
 type disk struct {
 	path       string
@@ -110,6 +112,32 @@ func (s sparse) write(p []byte, off int64) {
 		copy(b[within:], p[:n])
 		p, off = p[n:], off+n
 	}
+}
+
+// written lists what of a range is there, page by page and in order.
+func (s sparse) written(off, n int64) []Range {
+	var pages []int64
+	first, last := off/pageSize, (off+n-1)/pageSize
+	if int64(len(s)) < last-first {
+		for page := range s {
+			if first <= page && page <= last {
+				pages = append(pages, page)
+			}
+		}
+		slices.Sort(pages)
+	} else {
+		for page := first; page <= last; page++ {
+			if s[page] != nil {
+				pages = append(pages, page)
+			}
+		}
+	}
+	found := make([]Range, len(pages))
+	for i, page := range pages {
+		begin, end := max(page*pageSize, off), min((page+1)*pageSize, off+n)
+		found[i] = Range{Off: begin, Len: end - begin}
+	}
+	return found
 }
 
 // forget makes whole pages read zeros.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -332,6 +333,19 @@ func TestContentIsKept(t *testing.T) {
 				s.read(got, 0)
 				if !bytes.Equal(got, want) {
 					t.Fatal("content differs")
+				}
+				off, n := span(t)
+				rest := slices.Clone(want[off : off+n])
+				end := off
+				for _, r := range s.written(off, n) {
+					if r.Off < end || r.Off+r.Len > off+n {
+						t.Fatalf("%v of %d bytes at %d is out of order", r, n, off)
+					}
+					end = r.Off + r.Len
+					clear(rest[r.Off-off : end-off])
+				}
+				if bytes.Count(rest, []byte{0}) != len(rest) {
+					t.Fatal("what was written is not listed")
 				}
 			},
 		})
