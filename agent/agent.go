@@ -130,7 +130,7 @@ func (a *agent) build() error {
 	a.session = session.New(session.Config{
 		Log: a.Log, Dial: a.Dial, Coordinators: a.coordinators, Hello: a.hello, Report: a.report, Ready: a.ready,
 		Accept: a.accept, Results: a.journal.Results, Acked: a.journal.Acked,
-		Questions: a.arbiter.Questions, Answered: a.arbiter.Answered,
+		Questions: a.arbiter.Questions, Answered: a.arbiter.Answered, Collect: a.collector(run).Collect,
 	})
 	a.metrics.Read(a.Node, a.facts)
 	return nil

@@ -18,6 +18,7 @@ import (
 	"rvol/coordinator/serve"
 	"rvol/coordinator/serve/admin"
 	"rvol/coordinator/serve/agents"
+	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/serve/health"
 	"rvol/coordinator/serve/metrics"
@@ -38,6 +39,7 @@ type member struct {
 	node       *consensus.Node
 	leadership *leadership
 	metrics    *metrics.Metrics
+	collects   *collect.Broker
 	proposer   state.Proposer // node, counted
 	failed     chan error     // why this process must end
 }
@@ -49,7 +51,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	m := &member{Config: c, inventory: inventory.New(), metrics: metrics.New(c.Version), failed: make(chan error, 1)}
+	m := &member{Config: c, inventory: inventory.New(), metrics: metrics.New(c.Version), collects: collect.NewBroker(), failed: make(chan error, 1)}
 	if err := m.load(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ func (m *member) admin() admin.Config {
 	return admin.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
+		Collects: m.collects, Self: m.self, Scrape: m.scrape, Secrets: m.secrets,
 	}
 }
 
@@ -22,7 +23,7 @@ func (m *member) admin() admin.Config {
 func (m *member) agents() agents.Config {
 	return agents.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
-		Leadership: m.leadership.Leadership, Heartbeat: m.Heartbeat, Loopback: m.LabLoopback, Log: m.Log,
+		Collects: m.collects, Leadership: m.leadership.Leadership, Heartbeat: m.Heartbeat, Loopback: m.LabLoopback, Log: m.Log,
 	}
 }
 

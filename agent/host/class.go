@@ -28,7 +28,7 @@ var (
 		"lvchange", "lvcreate", "lvextend", "lvremove", "lvrename",
 		"pvcreate", "vgchange", "vgcreate", "vgextend",
 	}
-	looking = []string{"lvm", "lvs", "pvs", "vgs", "wipefs", "blkid"}
+	looking = []string{"lvm", "lvs", "pvs", "vgs", "wipefs", "blkid", "journalctl", "dmsetup"}
 	// status, events2 and the like of drbdsetup, dump and sh-* of drbdadm.
 	lookingVerbs = []string{"status", "show", "events2", "role", "cstate", "dstate", "dump", "sh-nop", "--version"}
 )

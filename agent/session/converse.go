@@ -37,18 +37,21 @@ type conversation struct {
 	ready    <-chan struct{}      // closed when there is something to report; nil then
 	soon     <-chan time.Time     // when the next report goes out; nil: none is due
 	due      time.Time            // the same
+
+	collection // what a coordinator wants to know beside
 }
 
 // converse sends reports, results and heartbeats, and takes orders.
 func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, st stream, beat time.Duration) error {
 	c := &conversation{Session: s, stream: st, results: map[string]time.Time{}, asked: map[uint64]time.Time{}, heard: time.Now(), full: true}
+	c.parts = make(chan *agentv1.CollectedPart)
 	in := make(chan *agentv1.ToAgent)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		cancel(c.receive(ctx, in))
 	}()
-	defer func() { cancel(nil); <-ended }()
+	defer func() { cancel(nil); <-ended; c.collectors.Wait() }()
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	c.ready = s.Ready
@@ -69,6 +72,8 @@ func (s *Session) converse(ctx context.Context, cancel context.CancelCauseFunc, 
 			c.speak(leisure)
 		case <-c.soon:
 			err = c.report(ctx, cancel)
+		case p := <-c.parts:
+			err = c.send(cancel, &agentv1.FromAgent{Message: &agentv1.FromAgent_Collected{Collected: p}})
 		case <-tick.C:
 			err = c.beat(cancel, beat)
 		}
@@ -153,6 +158,8 @@ func (c *conversation) take(ctx context.Context, m *agentv1.ToAgent) error {
 	case *agentv1.ToAgent_SoleAnswer:
 		n := m.SoleAnswer
 		c.Answered(fence.Answer{Number: n.Number, Granted: n.Granted, Holder: n.Holder, Round: n.Round, Reason: n.Reason})
+	case *agentv1.ToAgent_CollectRequest:
+		c.collect(ctx, m.CollectRequest)
 	case *agentv1.ToAgent_NotLeader:
 		c.learn(m.NotLeader)
 		return &notLeader{m.NotLeader.Leader}

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"rvol/agent/collect"
 	"rvol/agent/decide"
 	"rvol/agent/fence"
 	agentv1 "rvol/proto/agent/v1"
@@ -38,6 +39,8 @@ type Config struct {
 	// every new conversation, and after a while in the same.
 	Questions func() []fence.Question
 	Answered  func(fence.Answer)
+	// Collect gathers what helps to find out what is wrong, until ctx ends.
+	Collect func(ctx context.Context, limit int64, out func(collect.File) error) error
 }
 
 // A Session keeps one stream to the leader.

@@ -118,6 +118,8 @@ var rules = map[string]rule{
 	adminv1.Cluster_JoinMember_FullMethodName:         {strangers, leader},
 	adminv1.Cluster_RenewMember_FullMethodName:        {members, leader},
 
+	adminv1.Support_Bundle_FullMethodName: {operators, anywhere},
+
 	agentv1.Agents_Session_FullMethodName: {agents, here},
 	agentv1.Agents_Join_FullMethodName:    {strangers, leader},
 	agentv1.Agents_Renew_FullMethodName:   {agents, leader},

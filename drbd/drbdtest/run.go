@@ -206,6 +206,8 @@ func (n *Node) ask(verb string, a arguments) (string, error, bool) {
 			return "", usage(verb), true
 		}
 		return n.dump(name), nil, true
+	case "show":
+		return n.show(), nil, true
 	case "get-gi":
 		out, err := n.generation(a)
 		return out, err, true
@@ -222,6 +224,23 @@ func (n *Node) dump(name string) string {
 		}
 	}
 	b.WriteString("exists -\n")
+	return b.String()
+}
+
+// show prints the options of connections as the kernel gives them to root: with their secrets.
+func (n *Node) show() string {
+	var b strings.Builder
+	for _, r := range n.sorted() {
+		fmt.Fprintf(&b, "resource %q {\n", r.name)
+		for _, c := range r.connections() {
+			b.WriteString("    net {\n")
+			for _, option := range slices.Sorted(maps.Keys(c.net)) {
+				fmt.Fprintf(&b, "        %-20s %q;\n", option, c.net[option])
+			}
+			b.WriteString("    }\n")
+		}
+		b.WriteString("}\n")
+	}
 	return b.String()
 }
 

@@ -2,6 +2,8 @@ package lvmtest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -87,6 +89,9 @@ func (m *Machine) element(g *group, columns map[string]string) (string, *refusal
 }
 
 func (r row) line(columns string) (string, *refusal) {
+	if columns == "" { // all of them, as the tool does
+		columns = strings.Join(slices.Sorted(maps.Keys(r)), ",")
+	}
 	var cells []string
 	for column := range strings.SplitSeq(columns, ",") {
 		value, ok := r[column]

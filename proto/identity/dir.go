@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/x509"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Dir is the directory where a machine keeps its key, its certificate and the CAs it trusts. It has one owner.
@@ -80,6 +82,16 @@ func (d Dir) Load() (*Credentials, error) {
 		return nil, fmt.Errorf("load %s: %w", d.path(certFile), err)
 	}
 	return c, nil
+}
+
+// Secrets are the lines of the private key's file, so that whoever writes for others can leave them out. What cannot
+// be read was written nowhere else.
+func (d Dir) Secrets() [][]byte {
+	text, err := os.ReadFile(d.path(keyFile))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(bytes.Fields(text), func(f []byte) bool { return len(f) < 16 || bytes.HasPrefix(f, []byte("-----")) })
 }
 
 func (d Dir) path(name string) string { return filepath.Join(string(d), name) }

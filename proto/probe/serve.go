@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 )
 
 // Config is what is shown.
@@ -99,4 +101,15 @@ func health(check func(context.Context) error) http.HandlerFunc {
 		}
 		_, _ = fmt.Fprintln(w, text) // who asked may have gone
 	}
+}
+
+// Text is what a scrape would read now.
+func Text(g prometheus.Gatherer) ([]byte, error) {
+	families, err := g.Gather()
+	var b bytes.Buffer
+	e := expfmt.NewEncoder(&b, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, f := range families {
+		err = errors.Join(err, e.Encode(f))
+	}
+	return b.Bytes(), err
 }

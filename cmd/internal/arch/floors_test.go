@@ -32,7 +32,8 @@ var floors = []rule{
 	{"rvol/agent/observe", []string{"rvol/agent/host", "rvol/agent/storage", "rvol/agent/decide", "rvol/drbd", "rvol/lvm"}, "observing acts on nothing"},
 	{"rvol/agent/act", []string{"rvol/agent/observe", "rvol/agent/host", "rvol/agent/storage", "rvol/agent/decide", "rvol/drbd", "rvol/lvm"}, "acting does not know the wire"},
 	{"rvol/agent/fence", []string{"rvol/agent/decide", "rvol/drbd"}, "who asks does not know the wire"},
-	{"rvol/agent/session", []string{"rvol/agent/decide", "rvol/agent/act", "rvol/agent/fence", "rvol/proto", "rvol/drbd", "rvol/lvm"}, "the session alone knows the wire"},
+	{"rvol/agent/collect", []string{"rvol/proto/redact"}, "who tells how it is can change nothing"},
+	{"rvol/agent/session", []string{"rvol/agent/decide", "rvol/agent/act", "rvol/agent/collect", "rvol/agent/fence", "rvol/proto", "rvol/drbd", "rvol/lvm"}, "the session alone knows the wire"},
 	{"rvol/agent/metrics", []string{"rvol/agent/observe", "rvol/agent/host", "rvol/agent/decide", "rvol/proto/probe", "rvol/drbd"}, "who tells how it goes can change nothing"},
 	{"rvol/agent", []string{"rvol/drbd", "rvol/lvm", "rvol/proto"}, "agent and coordinator meet only in proto"},
 

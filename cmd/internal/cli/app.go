@@ -43,7 +43,7 @@ func (a *app) root() *cobra.Command {
 		a.volumeCommand(), a.replicaCommand(), a.attachmentCommand(),
 		a.nodeCommand(), a.lvgCommand(), a.poolCommand(), a.classCommand(), a.applyCommand(), a.exportCommand(),
 		a.statusCommand(), a.topCommand(), a.clusterCommand(), a.tokenCommand(), a.orphanCommand(), a.operationCommand(), a.eventCommand(),
-		a.planCommand(), a.explainCommand(), a.completionCommand(), a.versionCommand(),
+		a.planCommand(), a.explainCommand(), a.supportCommand(), a.completionCommand(), a.versionCommand(),
 	)
 	root.Long = longHelp
 	// Groups run only to complain, which is not worth a line in their help.

@@ -223,7 +223,7 @@ func (c *client) withRequestID(ctx context.Context, method string) context.Conte
 // changes says whether a call of that method changes something.
 func changes(method string) bool {
 	switch path.Base(method) {
-	case "List", "Status", "Watch", "Changes", "SaveSnapshot", "Check":
+	case "List", "Status", "Watch", "Changes", "SaveSnapshot", "Check", "Bundle":
 		return false
 	}
 	return true

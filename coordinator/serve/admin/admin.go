@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"rvol/coordinator/inventory"
+	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
@@ -59,6 +60,12 @@ type Config struct {
 	Trail      Trail
 	Leadership func() door.Leadership
 	Lapse      func(identity.ID) error // why a machine's certificate was taken though out of its time; nil: it was in it
+
+	// For support bundles: agents that can be asked, and what this coordinator tells of itself.
+	Collects *collect.Broker
+	Self     func() any             // without secrets, to be written as JSON
+	Scrape   func() ([]byte, error) // what it tells monitoring
+	Secrets  func() [][]byte        // of its machine
 }
 
 // api is what every noun has.
@@ -83,5 +90,6 @@ func Services(c Config) func(grpc.ServiceRegistrar) {
 		adminv1.RegisterPlansServer(r, &plans{api: a})
 		adminv1.RegisterHoldsServer(r, &holds{api: a})
 		adminv1.RegisterOrphansServer(r, &orphans{api: a})
+		adminv1.RegisterSupportServer(r, &support{api: a})
 	}
 }

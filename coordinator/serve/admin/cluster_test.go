@@ -268,7 +268,7 @@ type collected[T any] struct {
 	sent chan *T
 }
 
-func collect[T any](ctx context.Context) *collected[T] {
+func gathered[T any](ctx context.Context) *collected[T] {
 	return &collected[T]{ctx: ctx, sent: make(chan *T, 100)}
 }
 
@@ -282,7 +282,7 @@ func (c *collected[T]) Send(m *T) error {
 func TestASnapshotIsStreamedWhole(t *testing.T) {
 	w := newWorld(t)
 	w.class()
-	stream := collect[adminv1.SnapshotChunk](w.ctx)
+	stream := gathered[adminv1.SnapshotChunk](w.ctx)
 	if err := (&cluster{api: w.api}).SaveSnapshot(&adminv1.SaveSnapshotRequest{}, stream); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestEventsTellWhatHappened(t *testing.T) {
 func TestAWatchGoesOnWithoutGaps(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(w.ctx)
-	stream, done := collect[adminv1.Event](ctx), make(chan error, 1)
+	stream, done := gathered[adminv1.Event](ctx), make(chan error, 1)
 	go func() { done <- (&events{api: w.api}).Watch(&adminv1.ListEventsRequest{Since: 1}, stream) }()
 	if e := <-stream.sent; e.GetIndex() != 1 {
 		t.Errorf("first event %v, want index 1", e)
@@ -362,7 +362,7 @@ func TestChangesTellOfHardAndSoftFacts(t *testing.T) {
 		w.class()
 		w.formed("db-1", "n1")
 		ctx, cancel := context.WithCancel(w.ctx)
-		stream, done := collect[adminv1.Change](ctx), make(chan error, 1)
+		stream, done := gathered[adminv1.Change](ctx), make(chan error, 1)
 		go func() {
 			done <- (&events{api: w.api}).Changes(&adminv1.ChangesRequest{Kinds: []string{"volume", "pool"}}, stream)
 		}()

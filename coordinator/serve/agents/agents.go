@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"rvol/coordinator/inventory"
+	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
@@ -19,6 +20,7 @@ type Config struct {
 	Store      *state.Store
 	Inventory  *inventory.Inventory
 	Proposer   state.Proposer
+	Collects   *collect.Broker // who wants to know something of an agent
 	Office     enroll.Office
 	Leadership func() door.Leadership
 	Heartbeat  time.Duration // that agents are asked for; whole seconds

@@ -117,6 +117,8 @@ type session struct {
 	node   string
 	number uint64 // in the inventory
 	sent   uint64 // index of the order sent last
+
+	collected func(*agentv1.CollectedPart) // takes what the agent gathered
 }
 
 func (n *session) send(m *agentv1.ToAgent) error { return n.stream.Send(m) }
@@ -124,6 +126,9 @@ func (n *session) send(m *agentv1.ToAgent) error { return n.stream.Send(m) }
 // run goes on until the agent, the leadership, or the node's place in the cluster ends.
 func (n *session) run(l door.Leadership, heard <-chan said) error {
 	moved := make(chan struct{}, 1) // one is enough: it means "since you last looked"
+	asked := n.Collects.Join(n.node)
+	defer asked.Close()
+	n.collected = asked.Take
 	defer n.Store.Watch(func(uint64, []model.Key) {
 		select {
 		case moved <- struct{}{}:
@@ -137,16 +142,14 @@ func (n *session) run(l door.Leadership, heard <-chan said) error {
 		}
 		select {
 		case w := <-heard:
-			if errors.Is(w.err, io.EOF) {
-				return nil
-			}
-			if w.err != nil {
-				return w.err
-			}
-			if err := n.hear(ctx, w.message); err != nil {
-				return err
+			if err := n.hear(ctx, w); err != nil {
+				return unlessOver(err)
 			}
 		case <-moved:
+		case r := <-asked.Requests:
+			if err := n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_CollectRequest{CollectRequest: r}}); err != nil {
+				return err
+			}
 		case <-l.Changed:
 			return n.notLeader(n.stream, n.Leadership())
 		case <-ctx.Done():
@@ -175,10 +178,21 @@ func (n *session) order() error {
 	return n.send(&agentv1.ToAgent{Message: &agentv1.ToAgent_Desired{Desired: order}})
 }
 
-// hear takes one message in.
-func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
+// unlessOver is nil when the agent ended the session.
+func unlessOver(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// hear takes one message in, or the end of the session, io.EOF.
+func (n *session) hear(ctx context.Context, w said) error {
+	if w.err != nil {
+		return w.err
+	}
 	var newest bool
-	switch m := m.GetMessage().(type) {
+	switch m := w.message.GetMessage().(type) {
 	case *agentv1.FromAgent_Report:
 		newest = n.Inventory.Update(n.node, n.number, time.Now(), n.take(m.Report))
 	case *agentv1.FromAgent_Heartbeat:
@@ -191,6 +205,10 @@ func (n *session) hear(ctx context.Context, m *agentv1.FromAgent) error {
 	case *agentv1.FromAgent_SoleRequest:
 		n.Inventory.Heard(n.node, n.number, time.Now())
 		return n.sole(ctx, m.SoleRequest)
+	case *agentv1.FromAgent_Collected:
+		n.Inventory.Heard(n.node, n.number, time.Now())
+		n.collected(m.Collected)
+		return nil
 	default:
 		return fmt.Errorf("%w: node %s: a message that has no place in a session", model.ErrInvalid, n.node)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
+	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
@@ -72,7 +73,7 @@ func (w *world) serve() {
 		return h(srv, &calledStream{s, called(s.Context())})
 	}))
 	Service(Config{
-		Name: "c1", Store: w.store, Inventory: w.inv, Proposer: w, Office: enroll.Office{Sealing: w.sealed},
+		Name: "c1", Store: w.store, Inventory: w.inv, Proposer: w, Collects: collect.NewBroker(), Office: enroll.Office{Sealing: w.sealed},
 		Leadership: w.leadership, Heartbeat: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})(server)
 	done := make(chan error, 1)

@@ -33,6 +33,7 @@ type FromAgent struct {
 	//	*FromAgent_Result
 	//	*FromAgent_Heartbeat
 	//	*FromAgent_SoleRequest
+	//	*FromAgent_Collected
 	Message       isFromAgent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -120,6 +121,15 @@ func (x *FromAgent) GetSoleRequest() *SoleRequest {
 	return nil
 }
 
+func (x *FromAgent) GetCollected() *CollectedPart {
+	if x != nil {
+		if x, ok := x.Message.(*FromAgent_Collected); ok {
+			return x.Collected
+		}
+	}
+	return nil
+}
+
 type isFromAgent_Message interface {
 	isFromAgent_Message()
 }
@@ -144,6 +154,10 @@ type FromAgent_SoleRequest struct {
 	SoleRequest *SoleRequest `protobuf:"bytes,5,opt,name=sole_request,json=soleRequest,proto3,oneof"`
 }
 
+type FromAgent_Collected struct {
+	Collected *CollectedPart `protobuf:"bytes,6,opt,name=collected,proto3,oneof"`
+}
+
 func (*FromAgent_Hello) isFromAgent_Message() {}
 
 func (*FromAgent_Report) isFromAgent_Message() {}
@@ -153,6 +167,8 @@ func (*FromAgent_Result) isFromAgent_Message() {}
 func (*FromAgent_Heartbeat) isFromAgent_Message() {}
 
 func (*FromAgent_SoleRequest) isFromAgent_Message() {}
+
+func (*FromAgent_Collected) isFromAgent_Message() {}
 
 type ToAgent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -165,6 +181,7 @@ type ToAgent struct {
 	//	*ToAgent_ResultAck
 	//	*ToAgent_SoleAnswer
 	//	*ToAgent_Heartbeat
+	//	*ToAgent_CollectRequest
 	Message       isToAgent_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -270,6 +287,15 @@ func (x *ToAgent) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
+func (x *ToAgent) GetCollectRequest() *CollectRequest {
+	if x != nil {
+		if x, ok := x.Message.(*ToAgent_CollectRequest); ok {
+			return x.CollectRequest
+		}
+	}
+	return nil
+}
+
 type isToAgent_Message interface {
 	isToAgent_Message()
 }
@@ -302,6 +328,10 @@ type ToAgent_Heartbeat struct {
 	Heartbeat *Heartbeat `protobuf:"bytes,7,opt,name=heartbeat,proto3,oneof"` // answers one
 }
 
+type ToAgent_CollectRequest struct {
+	CollectRequest *CollectRequest `protobuf:"bytes,8,opt,name=collect_request,json=collectRequest,proto3,oneof"`
+}
+
 func (*ToAgent_Welcome) isToAgent_Message() {}
 
 func (*ToAgent_Desired) isToAgent_Message() {}
@@ -315,6 +345,156 @@ func (*ToAgent_ResultAck) isToAgent_Message() {}
 func (*ToAgent_SoleAnswer) isToAgent_Message() {}
 
 func (*ToAgent_Heartbeat) isToAgent_Message() {}
+
+func (*ToAgent_CollectRequest) isToAgent_Message() {}
+
+// CollectRequest asks for what helps to find out what is wrong with the node: logs, what
+// tools say, files, without secrets. A newer one ends the one before.
+type CollectRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Seconds       int64                  `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`                   // after which what is there must do
+	MaxBytes      int64                  `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // of all files
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectRequest) Reset() {
+	*x = CollectRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectRequest) ProtoMessage() {}
+
+func (x *CollectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
+func (*CollectRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CollectRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetSeconds() int64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *CollectRequest) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+// CollectedPart is a piece of one file. The parts of a file come in order, and one file
+// after the other.
+type CollectedPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the request
+	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`      // path in the bundle
+	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	FileEnd       bool                   `protobuf:"varint,4,opt,name=file_end,json=fileEnd,proto3" json:"file_end,omitempty"` // the file is complete
+	Missing       string                 `protobuf:"bytes,5,opt,name=missing,proto3" json:"missing,omitempty"`                 // why the file, or the rest of it, is not there; empty: it is
+	End           bool                   `protobuf:"varint,6,opt,name=end,proto3" json:"end,omitempty"`                        // there are no more files
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CollectedPart) Reset() {
+	*x = CollectedPart{}
+	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CollectedPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CollectedPart) ProtoMessage() {}
+
+func (x *CollectedPart) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CollectedPart.ProtoReflect.Descriptor instead.
+func (*CollectedPart) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CollectedPart) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *CollectedPart) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *CollectedPart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *CollectedPart) GetFileEnd() bool {
+	if x != nil {
+		return x.FileEnd
+	}
+	return false
+}
+
+func (x *CollectedPart) GetMissing() string {
+	if x != nil {
+		return x.Missing
+	}
+	return ""
+}
+
+func (x *CollectedPart) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
 
 // SoleRequest asks whether a replica may go on without the other copy of its volume, on
 // DRBD 8.4, whose kernel has no quorum: it is Primary and lost its peer, or is to become
@@ -332,7 +512,7 @@ type SoleRequest struct {
 
 func (x *SoleRequest) Reset() {
 	*x = SoleRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_agent_v1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +524,7 @@ func (x *SoleRequest) String() string {
 func (*SoleRequest) ProtoMessage() {}
 
 func (x *SoleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[2]
+	mi := &file_agent_v1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +537,7 @@ func (x *SoleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoleRequest.ProtoReflect.Descriptor instead.
 func (*SoleRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{2}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SoleRequest) GetVolume() string {
@@ -410,7 +590,7 @@ type SoleAnswer struct {
 
 func (x *SoleAnswer) Reset() {
 	*x = SoleAnswer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_agent_v1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +602,7 @@ func (x *SoleAnswer) String() string {
 func (*SoleAnswer) ProtoMessage() {}
 
 func (x *SoleAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[3]
+	mi := &file_agent_v1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +615,7 @@ func (x *SoleAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SoleAnswer.ProtoReflect.Descriptor instead.
 func (*SoleAnswer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{3}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SoleAnswer) GetVolume() string {
@@ -491,7 +671,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +683,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[4]
+	mi := &file_agent_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +696,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{4}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Order) GetIncarnation() uint64 {
@@ -550,7 +730,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +742,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[5]
+	mi := &file_agent_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +755,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hello) GetNode() string {
@@ -657,7 +837,7 @@ type Capabilities struct {
 
 func (x *Capabilities) Reset() {
 	*x = Capabilities{}
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +849,7 @@ func (x *Capabilities) String() string {
 func (*Capabilities) ProtoMessage() {}
 
 func (x *Capabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[6]
+	mi := &file_agent_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +862,7 @@ func (x *Capabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capabilities.ProtoReflect.Descriptor instead.
 func (*Capabilities) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Capabilities) GetDrbd() string {
@@ -752,7 +932,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +944,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[7]
+	mi := &file_agent_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +957,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -811,7 +991,7 @@ type NotLeader struct {
 
 func (x *NotLeader) Reset() {
 	*x = NotLeader{}
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +1003,7 @@ func (x *NotLeader) String() string {
 func (*NotLeader) ProtoMessage() {}
 
 func (x *NotLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[8]
+	mi := &file_agent_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1016,7 @@ func (x *NotLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotLeader.ProtoReflect.Descriptor instead.
 func (*NotLeader) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NotLeader) GetLeader() string {
@@ -861,7 +1041,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1053,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[9]
+	mi := &file_agent_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1066,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 // Heartbeat says that its sender is alive. The coordinator answers each: an agent that hears
@@ -899,7 +1079,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1091,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[10]
+	mi := &file_agent_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1104,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 type ResultAck struct {
@@ -936,7 +1116,7 @@ type ResultAck struct {
 
 func (x *ResultAck) Reset() {
 	*x = ResultAck{}
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1128,7 @@ func (x *ResultAck) String() string {
 func (*ResultAck) ProtoMessage() {}
 
 func (x *ResultAck) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[11]
+	mi := &file_agent_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1141,7 @@ func (x *ResultAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultAck.ProtoReflect.Descriptor instead.
 func (*ResultAck) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResultAck) GetId() string {
@@ -991,7 +1171,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1183,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[12]
+	mi := &file_agent_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1196,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetFull() bool {
@@ -1100,7 +1280,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1292,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[13]
+	mi := &file_agent_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1305,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Kept) GetResources() []*DesiredResource {
@@ -1144,7 +1324,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1336,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[14]
+	mi := &file_agent_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1349,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Addresses) GetByNetwork() map[string]string {
@@ -1188,7 +1368,7 @@ type Conditions struct {
 
 func (x *Conditions) Reset() {
 	*x = Conditions{}
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1380,7 @@ func (x *Conditions) String() string {
 func (*Conditions) ProtoMessage() {}
 
 func (x *Conditions) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[15]
+	mi := &file_agent_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1393,7 @@ func (x *Conditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conditions.ProtoReflect.Descriptor instead.
 func (*Conditions) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Conditions) GetConditions() []*Condition {
@@ -1235,7 +1415,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1427,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[16]
+	mi := &file_agent_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1440,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Condition) GetType() string {
@@ -1301,7 +1481,7 @@ type Storage struct {
 
 func (x *Storage) Reset() {
 	*x = Storage{}
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1493,7 @@ func (x *Storage) String() string {
 func (*Storage) ProtoMessage() {}
 
 func (x *Storage) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[17]
+	mi := &file_agent_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1506,7 @@ func (x *Storage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Storage.ProtoReflect.Descriptor instead.
 func (*Storage) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Storage) GetVgs() []*VG {
@@ -1360,7 +1540,7 @@ type VG struct {
 
 func (x *VG) Reset() {
 	*x = VG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1552,7 @@ func (x *VG) String() string {
 func (*VG) ProtoMessage() {}
 
 func (x *VG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[18]
+	mi := &file_agent_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1565,7 @@ func (x *VG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VG.ProtoReflect.Descriptor instead.
 func (*VG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VG) GetName() string {
@@ -1466,7 +1646,7 @@ type ThinPool struct {
 
 func (x *ThinPool) Reset() {
 	*x = ThinPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1658,7 @@ func (x *ThinPool) String() string {
 func (*ThinPool) ProtoMessage() {}
 
 func (x *ThinPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[19]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1671,7 @@ func (x *ThinPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThinPool.ProtoReflect.Descriptor instead.
 func (*ThinPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ThinPool) GetName() string {
@@ -1559,7 +1739,7 @@ type LV struct {
 
 func (x *LV) Reset() {
 	*x = LV{}
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1751,7 @@ func (x *LV) String() string {
 func (*LV) ProtoMessage() {}
 
 func (x *LV) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[20]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1764,7 @@ func (x *LV) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LV.ProtoReflect.Descriptor instead.
 func (*LV) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LV) GetName() string {
@@ -1653,7 +1833,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1845,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1858,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Resources) GetResources() []*Resource {
@@ -1710,7 +1890,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1902,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1915,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Resource) GetName() string {
@@ -1795,7 +1975,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1987,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +2000,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Device) GetNumber() int32 {
@@ -1885,7 +2065,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2077,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2090,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Peer) GetName() string {
@@ -1961,7 +2141,7 @@ type PeerDevice struct {
 
 func (x *PeerDevice) Reset() {
 	*x = PeerDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2153,7 @@ func (x *PeerDevice) String() string {
 func (*PeerDevice) ProtoMessage() {}
 
 func (x *PeerDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2166,7 @@ func (x *PeerDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerDevice.ProtoReflect.Descriptor instead.
 func (*PeerDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PeerDevice) GetNumber() int32 {
@@ -2034,7 +2214,7 @@ type Replicas struct {
 
 func (x *Replicas) Reset() {
 	*x = Replicas{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2226,7 @@ func (x *Replicas) String() string {
 func (*Replicas) ProtoMessage() {}
 
 func (x *Replicas) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2239,7 @@ func (x *Replicas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replicas.ProtoReflect.Descriptor instead.
 func (*Replicas) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Replicas) GetReplicas() []*ReplicaState {
@@ -2099,7 +2279,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2291,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2304,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReplicaState) GetVolume() string {
@@ -2238,7 +2418,7 @@ type BackingState struct {
 
 func (x *BackingState) Reset() {
 	*x = BackingState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2430,7 @@ func (x *BackingState) String() string {
 func (*BackingState) ProtoMessage() {}
 
 func (x *BackingState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2443,7 @@ func (x *BackingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackingState.ProtoReflect.Descriptor instead.
 func (*BackingState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BackingState) GetNumber() int32 {
@@ -2319,7 +2499,7 @@ type Desired struct {
 
 func (x *Desired) Reset() {
 	*x = Desired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2511,7 @@ func (x *Desired) String() string {
 func (*Desired) ProtoMessage() {}
 
 func (x *Desired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2524,7 @@ func (x *Desired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Desired.ProtoReflect.Descriptor instead.
 func (*Desired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Desired) GetOrder() *Order {
@@ -2421,7 +2601,7 @@ type OfferedPool struct {
 
 func (x *OfferedPool) Reset() {
 	*x = OfferedPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2613,7 @@ func (x *OfferedPool) String() string {
 func (*OfferedPool) ProtoMessage() {}
 
 func (x *OfferedPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2626,7 @@ func (x *OfferedPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferedPool.ProtoReflect.Descriptor instead.
 func (*OfferedPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OfferedPool) GetVg() string {
@@ -2505,7 +2685,7 @@ type DesiredResource struct {
 
 func (x *DesiredResource) Reset() {
 	*x = DesiredResource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2697,7 @@ func (x *DesiredResource) String() string {
 func (*DesiredResource) ProtoMessage() {}
 
 func (x *DesiredResource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2710,7 @@ func (x *DesiredResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredResource.ProtoReflect.Descriptor instead.
 func (*DesiredResource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DesiredResource) GetVolume() string {
@@ -2735,7 +2915,7 @@ type DesiredDevice struct {
 
 func (x *DesiredDevice) Reset() {
 	*x = DesiredDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +2927,7 @@ func (x *DesiredDevice) String() string {
 func (*DesiredDevice) ProtoMessage() {}
 
 func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +2940,7 @@ func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredDevice.ProtoReflect.Descriptor instead.
 func (*DesiredDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DesiredDevice) GetNumber() int32 {
@@ -2814,7 +2994,7 @@ type Backing struct {
 
 func (x *Backing) Reset() {
 	*x = Backing{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3006,7 @@ func (x *Backing) String() string {
 func (*Backing) ProtoMessage() {}
 
 func (x *Backing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +3019,7 @@ func (x *Backing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backing.ProtoReflect.Descriptor instead.
 func (*Backing) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Backing) GetReservation() string {
@@ -2912,7 +3092,7 @@ type DesiredPeer struct {
 
 func (x *DesiredPeer) Reset() {
 	*x = DesiredPeer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +3104,7 @@ func (x *DesiredPeer) String() string {
 func (*DesiredPeer) ProtoMessage() {}
 
 func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3117,7 @@ func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredPeer.ProtoReflect.Descriptor instead.
 func (*DesiredPeer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DesiredPeer) GetId() int32 {
@@ -3000,7 +3180,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3192,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3205,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Release) GetReservation() string {
@@ -3106,7 +3286,7 @@ type OperationGrant struct {
 
 func (x *OperationGrant) Reset() {
 	*x = OperationGrant{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3298,7 @@ func (x *OperationGrant) String() string {
 func (*OperationGrant) ProtoMessage() {}
 
 func (x *OperationGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3311,7 @@ func (x *OperationGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationGrant.ProtoReflect.Descriptor instead.
 func (*OperationGrant) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OperationGrant) GetId() string {
@@ -3188,7 +3368,7 @@ type NewUUID struct {
 
 func (x *NewUUID) Reset() {
 	*x = NewUUID{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3200,7 +3380,7 @@ func (x *NewUUID) String() string {
 func (*NewUUID) ProtoMessage() {}
 
 func (x *NewUUID) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3213,7 +3393,7 @@ func (x *NewUUID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewUUID.ProtoReflect.Descriptor instead.
 func (*NewUUID) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NewUUID) GetClearBitmap() bool {
@@ -3255,7 +3435,7 @@ type CreateVG struct {
 
 func (x *CreateVG) Reset() {
 	*x = CreateVG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3447,7 @@ func (x *CreateVG) String() string {
 func (*CreateVG) ProtoMessage() {}
 
 func (x *CreateVG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3460,7 @@ func (x *CreateVG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVG.ProtoReflect.Descriptor instead.
 func (*CreateVG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CreateVG) GetVg() string {
@@ -3316,7 +3496,7 @@ type OperationResult struct {
 
 func (x *OperationResult) Reset() {
 	*x = OperationResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +3508,7 @@ func (x *OperationResult) String() string {
 func (*OperationResult) ProtoMessage() {}
 
 func (x *OperationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +3521,7 @@ func (x *OperationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationResult.ProtoReflect.Descriptor instead.
 func (*OperationResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OperationResult) GetId() string {
@@ -3386,7 +3566,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3398,7 +3578,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3411,7 +3591,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3469,7 +3649,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3661,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3674,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -3541,7 +3721,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3733,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3746,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RenewRequest) GetCsr() []byte {
@@ -3587,7 +3767,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3779,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3792,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RenewResponse) GetCertificate() []byte {
@@ -3640,14 +3820,15 @@ var File_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14agent/v1/agent.proto\x12\rrvol.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaa\x02\n" +
+	"\x14agent/v1/agent.proto\x12\rrvol.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x02\n" +
 	"\tFromAgent\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x14.rvol.agent.v1.HelloH\x00R\x05hello\x12/\n" +
 	"\x06report\x18\x02 \x01(\v2\x15.rvol.agent.v1.ReportH\x00R\x06report\x128\n" +
 	"\x06result\x18\x03 \x01(\v2\x1e.rvol.agent.v1.OperationResultH\x00R\x06result\x128\n" +
 	"\theartbeat\x18\x04 \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeat\x12?\n" +
-	"\fsole_request\x18\x05 \x01(\v2\x1a.rvol.agent.v1.SoleRequestH\x00R\vsoleRequestB\t\n" +
-	"\amessage\"\xb1\x03\n" +
+	"\fsole_request\x18\x05 \x01(\v2\x1a.rvol.agent.v1.SoleRequestH\x00R\vsoleRequest\x12<\n" +
+	"\tcollected\x18\x06 \x01(\v2\x1c.rvol.agent.v1.CollectedPartH\x00R\tcollectedB\t\n" +
+	"\amessage\"\xfb\x03\n" +
 	"\aToAgent\x122\n" +
 	"\awelcome\x18\x01 \x01(\v2\x16.rvol.agent.v1.WelcomeH\x00R\awelcome\x122\n" +
 	"\adesired\x18\x02 \x01(\v2\x16.rvol.agent.v1.DesiredH\x00R\adesired\x129\n" +
@@ -3658,8 +3839,20 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"result_ack\x18\x05 \x01(\v2\x18.rvol.agent.v1.ResultAckH\x00R\tresultAck\x12<\n" +
 	"\vsole_answer\x18\x06 \x01(\v2\x19.rvol.agent.v1.SoleAnswerH\x00R\n" +
 	"soleAnswer\x128\n" +
-	"\theartbeat\x18\a \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeatB\t\n" +
-	"\amessage\"\x94\x01\n" +
+	"\theartbeat\x18\a \x01(\v2\x18.rvol.agent.v1.HeartbeatH\x00R\theartbeat\x12H\n" +
+	"\x0fcollect_request\x18\b \x01(\v2\x1d.rvol.agent.v1.CollectRequestH\x00R\x0ecollectRequestB\t\n" +
+	"\amessage\"_\n" +
+	"\x0eCollectRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
+	"\aseconds\x18\x02 \x01(\x03R\aseconds\x12\x1b\n" +
+	"\tmax_bytes\x18\x03 \x01(\x03R\bmaxBytes\"\x96\x01\n" +
+	"\rCollectedPart\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
+	"\x04data\x18\x03 \x01(\fR\x04data\x12\x19\n" +
+	"\bfile_end\x18\x04 \x01(\bR\afileEnd\x12\x18\n" +
+	"\amissing\x18\x05 \x01(\tR\amissing\x12\x10\n" +
+	"\x03end\x18\x06 \x01(\bR\x03end\"\x94\x01\n" +
 	"\vSoleRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
 	"\vreplica_uid\x18\x02 \x01(\tR\n" +
@@ -3996,124 +4189,128 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
-	(*SoleRequest)(nil),           // 2: rvol.agent.v1.SoleRequest
-	(*SoleAnswer)(nil),            // 3: rvol.agent.v1.SoleAnswer
-	(*Order)(nil),                 // 4: rvol.agent.v1.Order
-	(*Hello)(nil),                 // 5: rvol.agent.v1.Hello
-	(*Capabilities)(nil),          // 6: rvol.agent.v1.Capabilities
-	(*Welcome)(nil),               // 7: rvol.agent.v1.Welcome
-	(*NotLeader)(nil),             // 8: rvol.agent.v1.NotLeader
-	(*ReportRequest)(nil),         // 9: rvol.agent.v1.ReportRequest
-	(*Heartbeat)(nil),             // 10: rvol.agent.v1.Heartbeat
-	(*ResultAck)(nil),             // 11: rvol.agent.v1.ResultAck
-	(*Report)(nil),                // 12: rvol.agent.v1.Report
-	(*Kept)(nil),                  // 13: rvol.agent.v1.Kept
-	(*Addresses)(nil),             // 14: rvol.agent.v1.Addresses
-	(*Conditions)(nil),            // 15: rvol.agent.v1.Conditions
-	(*Condition)(nil),             // 16: rvol.agent.v1.Condition
-	(*Storage)(nil),               // 17: rvol.agent.v1.Storage
-	(*VG)(nil),                    // 18: rvol.agent.v1.VG
-	(*ThinPool)(nil),              // 19: rvol.agent.v1.ThinPool
-	(*LV)(nil),                    // 20: rvol.agent.v1.LV
-	(*Resources)(nil),             // 21: rvol.agent.v1.Resources
-	(*Resource)(nil),              // 22: rvol.agent.v1.Resource
-	(*Device)(nil),                // 23: rvol.agent.v1.Device
-	(*Peer)(nil),                  // 24: rvol.agent.v1.Peer
-	(*PeerDevice)(nil),            // 25: rvol.agent.v1.PeerDevice
-	(*Replicas)(nil),              // 26: rvol.agent.v1.Replicas
-	(*ReplicaState)(nil),          // 27: rvol.agent.v1.ReplicaState
-	(*BackingState)(nil),          // 28: rvol.agent.v1.BackingState
-	(*Desired)(nil),               // 29: rvol.agent.v1.Desired
-	(*OfferedPool)(nil),           // 30: rvol.agent.v1.OfferedPool
-	(*DesiredResource)(nil),       // 31: rvol.agent.v1.DesiredResource
-	(*DesiredDevice)(nil),         // 32: rvol.agent.v1.DesiredDevice
-	(*Backing)(nil),               // 33: rvol.agent.v1.Backing
-	(*DesiredPeer)(nil),           // 34: rvol.agent.v1.DesiredPeer
-	(*Release)(nil),               // 35: rvol.agent.v1.Release
-	(*OperationGrant)(nil),        // 36: rvol.agent.v1.OperationGrant
-	(*NewUUID)(nil),               // 37: rvol.agent.v1.NewUUID
-	(*CreateVG)(nil),              // 38: rvol.agent.v1.CreateVG
-	(*OperationResult)(nil),       // 39: rvol.agent.v1.OperationResult
-	(*JoinRequest)(nil),           // 40: rvol.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 41: rvol.agent.v1.JoinResponse
-	(*RenewRequest)(nil),          // 42: rvol.agent.v1.RenewRequest
-	(*RenewResponse)(nil),         // 43: rvol.agent.v1.RenewResponse
-	nil,                           // 44: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 45: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 46: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 47: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 48: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 49: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 50: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(*CollectRequest)(nil),        // 2: rvol.agent.v1.CollectRequest
+	(*CollectedPart)(nil),         // 3: rvol.agent.v1.CollectedPart
+	(*SoleRequest)(nil),           // 4: rvol.agent.v1.SoleRequest
+	(*SoleAnswer)(nil),            // 5: rvol.agent.v1.SoleAnswer
+	(*Order)(nil),                 // 6: rvol.agent.v1.Order
+	(*Hello)(nil),                 // 7: rvol.agent.v1.Hello
+	(*Capabilities)(nil),          // 8: rvol.agent.v1.Capabilities
+	(*Welcome)(nil),               // 9: rvol.agent.v1.Welcome
+	(*NotLeader)(nil),             // 10: rvol.agent.v1.NotLeader
+	(*ReportRequest)(nil),         // 11: rvol.agent.v1.ReportRequest
+	(*Heartbeat)(nil),             // 12: rvol.agent.v1.Heartbeat
+	(*ResultAck)(nil),             // 13: rvol.agent.v1.ResultAck
+	(*Report)(nil),                // 14: rvol.agent.v1.Report
+	(*Kept)(nil),                  // 15: rvol.agent.v1.Kept
+	(*Addresses)(nil),             // 16: rvol.agent.v1.Addresses
+	(*Conditions)(nil),            // 17: rvol.agent.v1.Conditions
+	(*Condition)(nil),             // 18: rvol.agent.v1.Condition
+	(*Storage)(nil),               // 19: rvol.agent.v1.Storage
+	(*VG)(nil),                    // 20: rvol.agent.v1.VG
+	(*ThinPool)(nil),              // 21: rvol.agent.v1.ThinPool
+	(*LV)(nil),                    // 22: rvol.agent.v1.LV
+	(*Resources)(nil),             // 23: rvol.agent.v1.Resources
+	(*Resource)(nil),              // 24: rvol.agent.v1.Resource
+	(*Device)(nil),                // 25: rvol.agent.v1.Device
+	(*Peer)(nil),                  // 26: rvol.agent.v1.Peer
+	(*PeerDevice)(nil),            // 27: rvol.agent.v1.PeerDevice
+	(*Replicas)(nil),              // 28: rvol.agent.v1.Replicas
+	(*ReplicaState)(nil),          // 29: rvol.agent.v1.ReplicaState
+	(*BackingState)(nil),          // 30: rvol.agent.v1.BackingState
+	(*Desired)(nil),               // 31: rvol.agent.v1.Desired
+	(*OfferedPool)(nil),           // 32: rvol.agent.v1.OfferedPool
+	(*DesiredResource)(nil),       // 33: rvol.agent.v1.DesiredResource
+	(*DesiredDevice)(nil),         // 34: rvol.agent.v1.DesiredDevice
+	(*Backing)(nil),               // 35: rvol.agent.v1.Backing
+	(*DesiredPeer)(nil),           // 36: rvol.agent.v1.DesiredPeer
+	(*Release)(nil),               // 37: rvol.agent.v1.Release
+	(*OperationGrant)(nil),        // 38: rvol.agent.v1.OperationGrant
+	(*NewUUID)(nil),               // 39: rvol.agent.v1.NewUUID
+	(*CreateVG)(nil),              // 40: rvol.agent.v1.CreateVG
+	(*OperationResult)(nil),       // 41: rvol.agent.v1.OperationResult
+	(*JoinRequest)(nil),           // 42: rvol.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 43: rvol.agent.v1.JoinResponse
+	(*RenewRequest)(nil),          // 44: rvol.agent.v1.RenewRequest
+	(*RenewResponse)(nil),         // 45: rvol.agent.v1.RenewResponse
+	nil,                           // 46: rvol.agent.v1.Hello.AddressesEntry
+	nil,                           // 47: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 48: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 49: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 50: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 51: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 52: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	5,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
-	12, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
-	39, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
-	10, // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
-	2,  // 4: rvol.agent.v1.FromAgent.sole_request:type_name -> rvol.agent.v1.SoleRequest
-	7,  // 5: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
-	29, // 6: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
-	8,  // 7: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
-	9,  // 8: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
-	11, // 9: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
-	3,  // 10: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
-	10, // 11: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
-	44, // 12: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
-	6,  // 13: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
-	4,  // 14: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
-	17, // 15: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
-	21, // 16: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
-	26, // 17: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
-	15, // 18: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
-	6,  // 19: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
-	14, // 20: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
-	4,  // 21: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
-	13, // 22: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
-	31, // 23: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
-	45, // 24: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
-	16, // 25: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
-	18, // 26: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
-	19, // 27: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
-	20, // 28: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
-	22, // 29: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
-	23, // 30: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
-	24, // 31: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
-	25, // 32: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
-	27, // 33: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	28, // 34: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	4,  // 35: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	31, // 36: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	35, // 37: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	36, // 38: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	30, // 39: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	46, // 40: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	32, // 41: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	34, // 42: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	47, // 43: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	33, // 44: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	48, // 45: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	37, // 46: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	38, // 47: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	49, // 48: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	50, // 49: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	51, // 50: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 51: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	40, // 52: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	42, // 53: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	1,  // 54: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	41, // 55: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	43, // 56: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	54, // [54:57] is the sub-list for method output_type
-	51, // [51:54] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	7,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
+	14, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
+	41, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
+	12, // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
+	4,  // 4: rvol.agent.v1.FromAgent.sole_request:type_name -> rvol.agent.v1.SoleRequest
+	3,  // 5: rvol.agent.v1.FromAgent.collected:type_name -> rvol.agent.v1.CollectedPart
+	9,  // 6: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
+	31, // 7: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
+	10, // 8: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
+	11, // 9: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
+	13, // 10: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
+	5,  // 11: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
+	12, // 12: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
+	2,  // 13: rvol.agent.v1.ToAgent.collect_request:type_name -> rvol.agent.v1.CollectRequest
+	46, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	8,  // 15: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
+	6,  // 16: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
+	19, // 17: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
+	23, // 18: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
+	28, // 19: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
+	17, // 20: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
+	8,  // 21: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
+	16, // 22: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
+	6,  // 23: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
+	15, // 24: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
+	33, // 25: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
+	47, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	18, // 27: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
+	20, // 28: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
+	21, // 29: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
+	22, // 30: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
+	24, // 31: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
+	25, // 32: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
+	26, // 33: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
+	27, // 34: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
+	29, // 35: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
+	30, // 36: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	6,  // 37: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	33, // 38: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	37, // 39: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	38, // 40: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	32, // 41: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	48, // 42: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	34, // 43: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	36, // 44: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	49, // 45: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	35, // 46: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	50, // 47: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	39, // 48: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	40, // 49: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	51, // 50: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	52, // 51: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	53, // 52: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 53: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	42, // 54: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	44, // 55: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	1,  // 56: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	43, // 57: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	45, // 58: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	56, // [56:59] is the sub-list for method output_type
+	53, // [53:56] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4127,6 +4324,7 @@ func file_agent_v1_agent_proto_init() {
 		(*FromAgent_Result)(nil),
 		(*FromAgent_Heartbeat)(nil),
 		(*FromAgent_SoleRequest)(nil),
+		(*FromAgent_Collected)(nil),
 	}
 	file_agent_v1_agent_proto_msgTypes[1].OneofWrappers = []any{
 		(*ToAgent_Welcome)(nil),
@@ -4136,6 +4334,7 @@ func file_agent_v1_agent_proto_init() {
 		(*ToAgent_ResultAck)(nil),
 		(*ToAgent_SoleAnswer)(nil),
 		(*ToAgent_Heartbeat)(nil),
+		(*ToAgent_CollectRequest)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4143,7 +4342,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   51,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -40,6 +40,12 @@ func nouns(root *cobra.Command) string {
 			fmt.Fprintf(&b, ".TP\n.B %s\n%s.\n", escape(c.CommandPath()), escape(c.Short))
 		}
 	}
+	b.WriteString(".SH COMMANDS WITHOUT A NOUN\n")
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && !c.HasAvailableSubCommands() {
+			b.WriteString(verb(c))
+		}
+	}
 	b.WriteString(".SH FLAGS OF EVERY COMMAND\n")
 	b.WriteString(flags(root.PersistentFlags()))
 	return b.String()
