@@ -91,6 +91,23 @@ func TestTheQuorumIsLoweredLast(t *testing.T) {
 	}
 }
 
+func TestDRBD84HasNoQuorumToLower(t *testing.T) {
+	t.Parallel()
+	w := empty(v84).up()
+	w.r().Quorum = 32 // not a member yet
+	w.settle()
+	w.member()
+	w.r().Quorum = 0
+	want, err := w.r().File(v84)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, ok := decide.Next(w.Input, res).Steps[0].(decide.WriteFile)
+	if !ok || file.Text != want {
+		t.Errorf("adjusts to another file first:\n%s", file.Text)
+	}
+}
+
 func TestACopyWhoseDiskIsLostStaysAMember(t *testing.T) {
 	t.Parallel()
 	w := empty(v9).formed().with(diskless)

@@ -74,9 +74,10 @@ func (p *planner) switchDisks(r Resource, t Target) {
 // between is the file to adjust to first: where the quorum is lowered, all else
 // changes before it does. A vote that is to go would for a moment count for a
 // quorum that is made without it, and two parts of the mesh could both have it.
+// DRBD 8.4 has no quorum to hold.
 func (p *planner) between(r Resource, want string) string {
 	o, err := r.options()
-	if err != nil || p.owner.Replica != r.ReplicaUID || p.owner.Quorum <= o.Quorum {
+	if err != nil || p.in.Observed.DRBD.Is84() || p.owner.Replica != r.ReplicaUID || p.owner.Quorum <= o.Quorum {
 		return want
 	}
 	held, err := r.file(p.in.Observed.DRBD, p.owner.Quorum)
