@@ -24,7 +24,7 @@ test: setup build ## All tests: units, scripts in the simulated world, kernel la
 
 lab: setup build ## The tests on real kernels
 	@mkdir -p .cache/lab
-	go test -tags $(LAB_TAGS) -p 1 -parallel 2 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
+	go test -tags $(LAB_TAGS) -p 1 -parallel 3 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
 
 soak: setup build ## Loss of power under a writer, fifty times on real kernels; ROUNDS=N for another number
 	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 3h -v -run 'TestNoAcknowledgedWriteIsLost' ./cmd/internal/lab/deploy
