@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"rvol/coordinator/control"
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
 	"rvol/proto/identity"
 )
@@ -36,6 +39,8 @@ type Config struct {
 	Election      time.Duration // Raft's heartbeat and election timeout; 1 s
 	StableFor     time.Duration // a caught-up member votes after; 10 s
 	RemoveDead    time.Duration // a coordinator silent for so long is removed while three others vote; 0: never
+	MaxResyncs    int           // volumes that are copied to or from a node at a time; 4
+	Repairs       repair.Limits // at a time; 8 in the cluster, 2 per node
 	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
 
 	Version string
@@ -47,6 +52,9 @@ func (c *Config) setDefaults() {
 	setDefault(&c.NotReadyAfter, 15*time.Second)
 	setDefault(&c.Election, time.Second)
 	setDefault(&c.StableFor, 10*time.Second)
+	c.MaxResyncs = cmp.Or(c.MaxResyncs, control.DefaultMaxResyncs)
+	c.Repairs.Cluster = cmp.Or(c.Repairs.Cluster, repair.DefaultLimits().Cluster)
+	c.Repairs.PerNode = cmp.Or(c.Repairs.PerNode, repair.DefaultLimits().PerNode)
 	if c.Dial == nil {
 		c.Dial = dialTCP
 	}
@@ -65,6 +73,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Dir == "" || c.API == nil || c.Raft == nil || c.Log == nil:
 		return fmt.Errorf("%w: a coordinator needs a directory, two listeners and a logger", model.ErrInvalid)
+	case c.MaxResyncs < 0 || c.Repairs.Cluster < 0 || c.Repairs.PerNode < 0:
+		return fmt.Errorf("%w: resyncs and repairs at a time: want 1 or more, or 0 for the default", model.ErrInvalid)
 	case c.NotReadyAfter < 2*c.Heartbeat:
 		return fmt.Errorf("%w: not-ready-after %s: want at least two heartbeats of %s", model.ErrInvalid, c.NotReadyAfter, c.Heartbeat)
 	}

@@ -92,7 +92,8 @@ func (m *member) controllers() []control.Controller {
 		control.Rollout{},
 		control.NewScheduling(),
 		control.Volume{},
-		control.Transition{},
+		control.Transition{MaxResyncs: m.MaxResyncs},
+		control.Repair{Limits: m.Repairs},
 		control.Attachment{},
 		control.Release{},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
 	"rvol/proto/probe"
 )
@@ -28,6 +29,8 @@ type RunOptions struct {
 	RemoveDead     time.Duration
 	Metrics        string // - is none
 	MetricsVolumes int
+	MaxResyncs     int
+	Repairs        repair.Limits
 	LabLoopback    bool
 	Debug          bool
 }
@@ -39,8 +42,8 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	}
 	c = Config{
 		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, RemoveDead: o.RemoveDead, LabLoopback: o.LabLoopback,
-		MetricsVolumes: o.MetricsVolumes,
-		Version:        version, Log: log,
+		MetricsVolumes: o.MetricsVolumes, MaxResyncs: o.MaxResyncs, Repairs: o.Repairs,
+		Version: version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {
 				log.WarnContext(ctx, "service manager was not told", "err", err)

@@ -9,6 +9,8 @@ import (
 
 	"rvol/cmd/internal/program"
 	"rvol/coordinator"
+	"rvol/coordinator/control"
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/serve/metrics"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
@@ -36,6 +38,9 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	f.Duration(&o.NotReadyAfter, "not-ready-after", 15*time.Second, "silence after which a node is NotReady")
 	f.Duration(&o.Election, "election", time.Second, "silence of the leader after which the others elect another")
 	f.Duration(&o.RemoveDead, "remove-dead-after", 0, "remove a coordinator that was silent for so long while three others vote; 0 is never")
+	f.Number(&o.MaxResyncs, "max-resyncs", control.DefaultMaxResyncs, "how many volumes are copied to or from a node at a time")
+	f.Number(&o.Repairs.Cluster, "max-repairs", repair.DefaultLimits().Cluster, "how many volumes are repaired at a time without being asked for")
+	f.Number(&o.Repairs.PerNode, "max-repairs-per-node", repair.DefaultLimits().PerNode, "in how many of them a node takes part")
 	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
 	f.Number(&o.MetricsVolumes, "metrics-volumes", metrics.MaxVolumes, "of how many volumes the leader tells monitoring one by one, those first that are not well")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rvol/coordinator/decide/layout"
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -78,11 +79,18 @@ func Cancel(w World, b *state.Build, vol *model.Volume, plan, why string) error 
 // ChangeBacking begins to put a copy on another volume group of its node, with what it needs
 // there reserved.
 func ChangeBacking(w World, b *state.Build, vol *model.Volume, id int, at model.ReplicaPlace) error {
+	return changeBacking(w, b, vol, id, at, "")
+}
+
+func changeBacking(w World, b *state.Build, vol *model.Volume, id int, at model.ReplicaPlace, cause repair.Cause) error {
 	r, ok := state.Get[*model.Replica](w.State, model.ReplicaName(vol.Name, id))
 	if !ok {
 		return fmt.Errorf("%w: it has no replica %d", model.ErrInvalid, id)
 	}
-	err := Change(w, b, vol, func(in transition.Input) (transition.Outcome, error) { return transition.ChangeBacking(in, id, at) })
+	err := Change(w, b, vol, func(in transition.Input) (transition.Outcome, error) {
+		out, err := transition.ChangeBacking(in, id, at)
+		return out.ForRepair(string(cause)), err
+	})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
@@ -48,6 +49,7 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 	}
 	b := state.NewTxn(Actor(c), "")
 	gone := c.reservations(w.State, seen, b)
+	c.former(w.State, seen, gone, b)
 	for r := range w.State.ReplicasOn(key) {
 		if r.Deleting() {
 			c.replica(w.State, seen, r, gone, b)
@@ -67,6 +69,20 @@ func (Release) reservations(v state.View, seen *inventory.Node, b *state.Build) 
 		}
 	}
 	return gone
+}
+
+// former takes away what was to be released on a volume group of the machine that had the
+// node's name before, and is not on this one.
+func (Release) former(v state.View, seen *inventory.Node, gone map[string]bool, b *state.Build) {
+	for r := range v.ReplicasOn(seen.Name) {
+		for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
+			if res.State != model.Releasing || gone[res.Name] || !former(v, seen.Name, res.Pool.VG) || storageGone(seen, res) != repair.GroupGone {
+				continue
+			}
+			gone[res.Name] = true
+			b.Delete(res).Because(fmt.Sprintf("release %s: node %s was set up anew, without volume group %s (UUID %s)", res.Owner, seen.Name, res.VGName, res.Pool.VG))
+		}
+	}
 }
 
 // removable are the kinds of owners whose volumes agents remove: replicas, and orphans that

@@ -14,7 +14,9 @@ import (
 )
 
 // Transition takes the changes of formed volumes on, step by step.
-type Transition struct{}
+type Transition struct {
+	MaxResyncs int // volumes that are copied to or from a node at a time; 0: DefaultMaxResyncs
+}
 
 // Name is the controller's name.
 func (Transition) Name() string { return "transition" }
@@ -58,7 +60,7 @@ func (c Transition) Decide(w World, key string) (Outcome, error) {
 	}
 	in := TransitionInput(w.State, w.Inventory, vol, vs, w.Now)
 	in.InStep = stepTimes(w, vs, in.Members)
-	in.Resyncs, in.MaxResyncs = resyncs(w.State, key), maxResyncs
+	in.Resyncs, in.MaxResyncs = resyncs(w.State, key), cmp.Or(c.MaxResyncs, DefaultMaxResyncs)
 	got := transition.Next(in)
 	out := Outcome{Again: got.Again, Reason: got.Wait}
 	if got.Changed() {
@@ -80,8 +82,8 @@ func carry(b *state.Build, vol *model.Volume, out transition.Outcome) {
 	}
 }
 
-// maxResyncs is how many volumes are copied to or from a node at a time.
-const maxResyncs = 4
+// DefaultMaxResyncs is how many volumes are copied to or from a node at a time.
+const DefaultMaxResyncs = 4
 
 // resyncs is how many volumes but one have a transition that copies, by node.
 func resyncs(v state.View, but string) map[string]int {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rvol/coordinator/decide/formation"
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/decide/rollout"
 	"rvol/coordinator/decide/storageclass"
 	"rvol/coordinator/decide/transition"
@@ -352,6 +353,12 @@ func (Volume) satisfies(w World, vol *model.Volume, vs *model.VolumeStatus) mode
 	if len(bad) > 0 {
 		c.Status, c.Reason = model.False, "InConflictWithEligibleNodes"
 		c.Message = "not on an eligible node: " + strings.Join(bad, ", ")
+		for _, t := range vs.Transitions {
+			if t.Repair == string(repair.NotEligible) {
+				c.Reason = "ConflictResolutionInProgress"
+				c.Message += "; under way: " + t.Title
+			}
+		}
 	}
 	return c
 }

@@ -37,6 +37,7 @@ type NodeStatus struct {
 	HostName     string                `json:"host_name"` // uname -n: what drbdadm compares with "on HOST"
 	MachineID    string                `json:"machine_id,omitempty"`
 	BootID       string                `json:"boot_id,omitempty"`
+	Former       []string              `json:"former,omitempty"`    // UUIDs of volume groups that the machine offered which had this name before; sorted
 	Addresses    map[string]netip.Addr `json:"addresses,omitempty"` // network name -> replication address
 	AgentVersion string                `json:"agent_version,omitempty"`
 	Kernel       string                `json:"kernel,omitempty"`

@@ -293,6 +293,8 @@ type Transition struct {
 	Member  *int           `json:"member,omitempty"`  // the one replica that acts for all in the active step
 	Abort   string         `json:"abort,omitempty"`   // why it is being given up; empty: it is not
 
+	Repair string `json:"repair,omitempty"` // why it was begun without being asked for, as a word; empty: it was asked for
+
 	// Was is the configuration that the volume had before a change of its layout.
 	Was           *Configuration `json:"was,omitempty"`
 	WasGeneration int64          `json:"was_generation,omitempty"`

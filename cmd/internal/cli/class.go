@@ -111,7 +111,7 @@ without loss of data. Together they decide how many copies there are: FTT + GMDR
 			}
 			r.Meta.Name, r.Storage, r.Zones, r.NodeSelector = args[0], s.given(), s.zones, s.nodes
 			r.SystemNetworks, r.NotReadyGrace = s.networks, positive(s.grace)
-			policy.create(r)
+			policy.create(c, r)
 			made, err := adminv1.NewClassesClient(a.client).Create(ctx, r)
 			if err != nil {
 				return err

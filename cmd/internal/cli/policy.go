@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -32,7 +33,7 @@ func (p *policyFlags) on(c *cobra.Command) {
 	f.Int32Var(&p.rolloutMax, "rollout-max-parallel", 0, "how many volumes, `N`, a rollout changes at a time")
 	f.StringVar(&p.conflict, "conflict", "", "RollingRepair or Manual: what becomes of replicas on nodes that are no longer eligible")
 	f.Int32Var(&p.conflictMax, "conflict-max-parallel", 0, "how many volumes, `N`, are repaired at a time")
-	f.DurationVar(&p.repairAfter, "repair-after", 0, "how long a node may be away before its replicas are replaced (default 1h)")
+	f.DurationVar(&p.repairAfter, "repair-after", 0, "how long a node may be away before its copies are replaced (default 1h); 0 is never")
 	f.StringVar(&p.onNoQuorum, "on-no-quorum", "", "suspend-io or io-error: what a volume without quorum does to its users")
 	f.StringVar(&p.wipe, "wipe", "", "none, discard or zero: what is done to old blocks before a thick volume is used")
 	f.DurationVar(&p.verifyEvery, "verify-every", 0, "compare the copies this often")
@@ -50,12 +51,20 @@ func (p *policyFlags) check(c *cobra.Command) error {
 }
 
 // create fills a new class; what was not given is for the server to choose.
-func (p *policyFlags) create(r *adminv1.Class) {
+func (p *policyFlags) create(c *cobra.Command, r *adminv1.Class) {
 	r.Ftt, r.Gmdr, r.Replication = p.ftt, p.gmdr, p.replication
 	r.Rollout, r.RolloutMaxParallel = p.rollout, p.rolloutMax
 	r.Conflict, r.ConflictMaxParallel = p.conflict, p.conflictMax
-	r.RepairAfter, r.VerifyEvery = positive(p.repairAfter), positive(p.verifyEvery)
+	r.RepairAfter, r.VerifyEvery = p.repair(c), positive(p.verifyEvery)
 	r.OnNoQuorum, r.Wipe = p.onNoQuorum, p.wipe
+}
+
+// repair is how long nodes may be away, if that was said: 0 is never.
+func (p *policyFlags) repair(c *cobra.Command) *durationpb.Duration {
+	if !c.Flags().Changed("repair-after") {
+		return nil
+	}
+	return durationpb.New(p.repairAfter)
 }
 
 // set asks for the change of what was given.
@@ -64,7 +73,7 @@ func (p *policyFlags) set(c *cobra.Command) *adminv1.SetClassRequest {
 		Ftt: given(c, "ftt", p.ftt), Gmdr: given(c, "gmdr", p.gmdr), Replication: given(c, "replication", p.replication),
 		Rollout: given(c, "rollout", p.rollout), RolloutMaxParallel: given(c, "rollout-max-parallel", p.rolloutMax),
 		Conflict: given(c, "conflict", p.conflict), ConflictMaxParallel: given(c, "conflict-max-parallel", p.conflictMax),
-		RepairAfter: positive(p.repairAfter), VerifyEvery: positive(p.verifyEvery),
+		RepairAfter: p.repair(c), VerifyEvery: positive(p.verifyEvery),
 		OnNoQuorum: given(c, "on-no-quorum", p.onNoQuorum), Wipe: given(c, "wipe", p.wipe),
 	}
 }

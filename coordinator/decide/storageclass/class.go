@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/decide/rollout"
 	"rvol/coordinator/model"
 )
@@ -78,9 +79,27 @@ func Rollout(c *model.Class, st *model.ClassStatus, volumes []Volume) rollout.Pl
 func Repair(c *model.Class, volumes []Volume) rollout.Plan {
 	list := make([]rollout.Volume, 0, len(volumes))
 	for _, v := range volumes {
-		list = append(list, v.turn(inConflict(v.Status)))
+		t := v.turn(inConflict(v.Status))
+		if !t.Running && t.Held == "" {
+			t.Held = waits(v.Status)
+		}
+		list = append(list, t)
 	}
 	return rollout.Order(c.Conflict, atLeastOne(c.ConflictMax), list)
+}
+
+// waits says what a volume to be repaired waits for that is not its turn: the return of a
+// node, or somebody. Others may go before it.
+func waits(vs *model.VolumeStatus) string {
+	if vs == nil {
+		return ""
+	}
+	c, _ := vs.Conditions.Get(repair.Needed)
+	switch c.Reason {
+	case repair.WaitingForReturn, repair.Disabled, repair.Blocked:
+		return c.Message
+	}
+	return ""
 }
 
 func (v Volume) turn(wants bool) rollout.Volume {

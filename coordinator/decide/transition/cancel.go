@@ -50,7 +50,7 @@ func (in Input) committed(t *model.Transition) string {
 			}
 		case DetachDisk, SwapBacking:
 			return fmt.Sprintf("the disk of replica %d is detached", id)
-		case LeaveMesh, GiveUp, ReleaseReplica:
+		case LeaveMesh, GiveUp, ForgetLost, ReleaseReplica:
 			if !in.old84() || !slices.ContainsFunc(t.Steps, func(s model.TransitionStep) bool { return s.Name == JoinMesh && s.Status == model.StepPending }) {
 				return fmt.Sprintf("replica %d has left", id)
 			}

@@ -135,7 +135,7 @@ func (s *step) unconfirmed(a at) string {
 		return ""
 	}
 	for _, m := range a.Members {
-		if m.Deleting() || !s.concerns(a, m) {
+		if m.Deleting() || !s.concerns(a, m) || a.excused(m) {
 			continue
 		}
 		if why := silent(m); why != "" {

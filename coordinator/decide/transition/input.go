@@ -54,6 +54,35 @@ type Outcome struct {
 // Changed says whether there is something to write.
 func (o Outcome) Changed() bool { return len(o.Put)+len(o.Delete) > 0 }
 
+// ForRepair says of the transition that an outcome begins why that was not asked for.
+func (o Outcome) ForRepair(cause string) Outcome {
+	if vs := o.Status(); vs != nil && len(vs.Transitions) > 0 {
+		vs.Transitions[len(vs.Transitions)-1].Repair = cause
+	}
+	return o
+}
+
+// Status is the volume's status as it is to be; nil: it stays.
+func (o Outcome) Status() *model.VolumeStatus {
+	for _, put := range o.Put {
+		if vs, ok := put.(*model.VolumeStatus); ok {
+			return vs
+		}
+	}
+	return nil
+}
+
+// Added are the replicas that are to be, and have no place yet.
+func (o Outcome) Added() []*model.Replica {
+	var out []*model.Replica
+	for _, put := range o.Put {
+		if r, ok := put.(*model.Replica); ok && r.Node == "" && !r.Deleting() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // old84 says that the volume's replicas run DRBD 8.4: two of them, no quorum, none diskless.
 func (in Input) old84() bool { return in.Status.DRBD == "8.4" }
 

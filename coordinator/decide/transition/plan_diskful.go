@@ -63,6 +63,19 @@ func RemoveDiskful(in Input, id int) (Outcome, error) {
 
 // copyToGo is a copy that may be asked to go.
 func (in Input) copyToGo(id int) (Member, error) {
+	m, err := in.copyThere(id)
+	if err == nil && m.InUse {
+		err = inUse(m)
+	}
+	return m, err
+}
+
+func inUse(m Member) error {
+	return fmt.Errorf("%w: replica %s is in use on node %s: detach the volume there first", model.ErrBusy, m.Name, m.Node)
+}
+
+// copyThere is a copy that a change may be about.
+func (in Input) copyThere(id int) (Member, error) {
 	if err := mayStart(in, false); err != nil {
 		return Member{}, err
 	}
@@ -72,8 +85,6 @@ func (in Input) copyToGo(id int) (Member, error) {
 		return m, err
 	case m.Type != model.Diskful:
 		return m, fmt.Errorf("%w: replica %s is %s: it has no copy", model.ErrInvalid, m.Name, m.Type)
-	case m.InUse:
-		return m, fmt.Errorf("%w: replica %s is in use on node %s: detach the volume there first", model.ErrBusy, m.Name, m.Node)
 	}
 	return m, nil
 }

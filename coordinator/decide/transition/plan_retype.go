@@ -70,10 +70,12 @@ func (in Input) keepsLayout(m Member, typ model.ReplicaType) error {
 // ChangeBacking begins to put a copy on another volume group of its node. What it needs
 // there is reserved by the caller, in the same transaction.
 func ChangeBacking(in Input, id int, to model.ReplicaPlace) (Outcome, error) {
-	m, err := in.copyToGo(id)
+	m, err := in.copyThere(id)
 	switch {
 	case err != nil:
 		return Outcome{}, err
+	case m.InUse && !m.diskLost():
+		return Outcome{}, inUse(m)
 	case in.old84():
 		return Outcome{}, fmt.Errorf("%w: UnsupportedByDRBD84: move the copy to another node, and back", model.ErrInvalid)
 	case to.VG == "":

@@ -28,7 +28,7 @@ var attachDisk = step{
 var synchronize = step{name: Synchronize, concerns: subject, confirm: upToDate}
 
 var detachDisk = step{
-	name: DetachDisk, guards: []guard{notInUse, noResyncFrom, enoughCopies}, enter: detach,
+	name: DetachDisk, guards: []guard{diskNotInUse, noResyncFrom, enoughCopies}, enter: detach,
 	concerns: everybody, confirm: detached, slow: time.Minute,
 }
 
@@ -119,6 +119,21 @@ func (in Input) hasTieBreaker() bool {
 // quorate says that the member's partition has quorum.
 func (m Member) quorate() bool {
 	return m.Up && !slices.ContainsFunc(m.Resource.Devices, func(d inventory.Device) bool { return !d.Quorum })
+}
+
+// diskNotInUse protects who uses the volume on that node, unless DRBD has let go of the disk
+// already: then it is used over the network, and goes on.
+func diskNotInUse(a at) string {
+	if a.subject().diskLost() {
+		return ""
+	}
+	return notInUse(a)
+}
+
+// diskLost says that DRBD is up and has no disk any more.
+func (m Member) diskLost() bool {
+	disk := m.Resource.Disk()
+	return m.Known && m.Up && (disk == drbd.Diskless || disk == drbd.Failed)
 }
 
 // noResyncFrom protects a copy that is being filled: its source may be this one.

@@ -101,7 +101,7 @@ func joined(a at, m Member) string {
 // word with each other.
 func unconnected(in Input, m Member) string {
 	for _, o := range in.mesh() {
-		if o.ID == m.ID || !m.holds(in) && !o.holds(in) {
+		if o.ID == m.ID || !m.holds(in) && !o.holds(in) || in.excused(o) {
 			continue
 		}
 		if c := m.connection(o.ID); c != drbd.Connected {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/decide/storageclass"
 	"rvol/coordinator/model"
@@ -46,7 +48,7 @@ func classOf(v state.View, c *model.Class) *adminv1.Class {
 		Topology: string(c.Topology), VolumeAccess: string(c.VolumeAccess), Pool: c.Pool, Storage: storageOf(c.Storage),
 		Zones: c.Zones, NodeSelector: c.NodeSelector, SystemNetworks: c.SystemNetworks, NotReadyGrace: duration(c.NotReadyGrace),
 		Rollout: c.Rollout, RolloutMaxParallel: int32(c.RolloutMax), Conflict: c.Conflict, ConflictMaxParallel: int32(c.ConflictMax),
-		RepairAfter: duration(c.RepairAfter), OnNoQuorum: c.OnNoQuorum, Wipe: c.Wipe, TrustZeroed: c.TrustZeroed,
+		RepairAfter: durationpb.New(c.RepairAfter), OnNoQuorum: c.OnNoQuorum, Wipe: c.Wipe, TrustZeroed: c.TrustZeroed,
 		VerifyEvery: duration(c.VerifyEvery), Drbd: c.DRBD, PoolName: c.Pool,
 	}
 	st, ok := state.Get[*model.ClassStatus](v, c.Name)

@@ -26,10 +26,13 @@ func (s *lvgs) Create(ctx context.Context, r *adminv1.CreateLVGRequest) (*adminv
 		}
 	}
 	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
-		if _, ok := state.Get[*model.LVG](v, key.Name); ok {
+		l, err := offered(v, s.Inventory.View(), r)
+		if old, ok := state.Get[*model.LVG](v, key.Name); ok {
+			if err == nil && l.UUID != old.UUID {
+				return succeed(v, b, old, l)
+			}
 			return nil, door.Refuse(model.ErrExists, key, "is offered already", "change it with `rvol lvg set "+key.Name+"`")
 		}
-		l, err := offered(v, s.Inventory.View(), r)
 		if err != nil {
 			return nil, err
 		}
@@ -39,6 +42,16 @@ func (s *lvgs) Create(ctx context.Context, r *adminv1.CreateLVGRequest) (*adminv
 		return nil, err
 	}
 	return s.one(key.Name)
+}
+
+// succeed offers a volume group under the name of another one that is gone: its UUID is
+// what it is known by. Nothing may stand on the former any more.
+func succeed(v state.View, b *state.Build, old, l *model.LVG) (*state.Build, error) {
+	if err := nothingReserved(v, old); err != nil {
+		return nil, fmt.Errorf("the node has another volume group of that name now (UUID %s), and of the former (UUID %s): %w", l.UUID, old.UUID, err)
+	}
+	l.Revision = old.Revision
+	return b.Because(fmt.Sprintf("offer volume group %s of node %s, another one than before", l.VG, l.Node)).Put(l), nil
 }
 
 // offered makes an LVG of a volume group that its node reports.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"rvol/coordinator/model"
@@ -42,6 +43,9 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		epoch = st.Epoch
 		st.Ready, st.Reason, st.UpdatedBy, st.UpdatedAt = true, "its agent registered", "register", time.Now()
 		st.NotReadySince = time.Time{}
+		if st.MachineID != "" && st.MachineID != h.GetMachineId() {
+			st.Former = groupsOf(v, st.Name)
+		}
 		st.HostName, st.MachineID, st.BootID = h.GetHostName(), h.GetMachineId(), h.GetBootId()
 		st.AgentVersion, st.Kernel = h.GetAgentVersion(), h.GetKernel()
 		st.Capabilities = capabilities(h.GetCapabilities())
@@ -51,6 +55,21 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		return state.NewTxn(c.Actor(), fmt.Sprintf("node %s registers, epoch %d", st.Name, st.Epoch)).Put(st), nil
 	})
 	return epoch, err
+}
+
+// groupsOf are the UUIDs of the volume groups that a node offered, or has something in.
+func groupsOf(v state.View, node string) []string {
+	var out []string
+	for l := range state.Under[*model.LVG](v, node+"/") {
+		out = append(out, l.UUID)
+	}
+	for r := range v.ReplicasOn(node) {
+		for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
+			out = append(out, res.Pool.VG)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // addresses reads replication addresses, and refuses those that peers could not reach.

@@ -14,6 +14,9 @@ import (
 func shownElsewhere() map[string]string {
 	return map[string]string{
 		"copyIsLeft": "TestTheLastCopyIsNotGivenUp",
+		"diskNotInUse": "it is notInUse, but for a disk that DRBD has let go of",
+		"isLost": "TestQuorumWhileOneIsLost in coordinator/decide/transition counts the votes of a copy that is forgotten " +
+			"while it is alive; TestALostCopyComesBack lets it come back",
 		"resyncSlots": "it keeps disks from being slow, not copies from being lost: simulated disks have no bandwidth to share; " +
 			"TestResyncsWaitTheirTurn in coordinator/decide/transition shows that they wait",
 	}

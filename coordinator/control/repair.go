@@ -1,0 +1,258 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rvol/coordinator/decide/repair"
+	"rvol/coordinator/decide/transition"
+	"rvol/coordinator/model"
+	"rvol/coordinator/state"
+)
+
+// Repair replaces what a volume has lost, and moves what is no longer where its class wants
+// it: so many at a time, and back when what was lost comes back first.
+type Repair struct {
+	Limits repair.Limits // zero: the defaults
+}
+
+// Name is the controller's name.
+func (Repair) Name() string { return "repair" }
+
+// Workers is one: who begins a repair must see all those that have begun.
+func (Repair) Workers() int { return 1 }
+
+// Affected names the volumes that a changed record belongs to.
+func (Repair) Affected(changed model.Key, v state.View) []string {
+	switch changed.Kind {
+	case model.KindVolume, model.KindVolumeStatus:
+		return []string{changed.Name}
+	case model.KindReplica, model.KindAttachment:
+		volume, _, _ := strings.Cut(changed.Name, "/")
+		return []string{volume}
+	case model.KindNode, model.KindNodeStatus:
+		return volumesOn(v, changed.Name)
+	case model.KindCapacity:
+		node, _, _ := strings.Cut(changed.Name, "/")
+		return volumesOn(v, node)
+	case model.KindPoolStatus:
+		return namesOf(v.VolumesInPool(changed.Name))
+	case model.KindClass:
+		return namesOf(v.VolumesOfClass(changed.Name))
+	default:
+	}
+	return nil
+}
+
+// AffectedBy names the volumes with a replica on the node.
+func (Repair) AffectedBy(node string, v state.View) []string { return volumesOn(v, node) }
+
+// All lists all volumes.
+func (Repair) All(v state.View) []string { return names[*model.VolumeStatus](v) }
+
+// tryAgain is how often a repair that may not begin is tried: what it waits for may wake nobody.
+const tryAgain = 15 * time.Second
+
+// Decide goes back from a repair that is not needed any more, begins one that is due, and
+// says what is wrong and what that waits for.
+func (c Repair) Decide(w World, key string) (Outcome, error) {
+	vol, ok := state.Get[*model.Volume](w.State, key)
+	vs, has := state.Get[*model.VolumeStatus](w.State, key)
+	if !ok || !has || vol.Deleting() || vol.Stopped || !vs.Formed || vs.Configuration == nil {
+		return Outcome{}, nil
+	}
+	facts := c.volume(w, vol, vs)
+	if b := c.settle(w, vol, vs, facts); b != nil {
+		return Outcome{Txn: b}, nil
+	}
+	got := repair.Decide(facts)
+	out := Outcome{Again: got.Again, Reason: got.Why}
+	if i := slices.IndexFunc(vs.Transitions, func(t model.Transition) bool { return t.Repair != "" }); i >= 0 {
+		got = repair.Verdict{Reason: repair.InProgress, Finding: repair.Finding{Why: vs.Transitions[i].Title}}
+	}
+	if got.Do != repair.Nothing {
+		b, reason, why := c.begin(w, vol, vs, got)
+		if b != nil {
+			return Outcome{Txn: b}, nil
+		}
+		got.Reason, got.Why, out.Again, out.Reason = reason, got.Why+"; "+why, tryAgain, why
+	}
+	out.Txn = c.tell(w, vs, got)
+	return out, nil
+}
+
+// tell keeps the condition that says what is wrong; nil: it says so already.
+func (c Repair) tell(w World, vs *model.VolumeStatus, got repair.Verdict) *state.Build {
+	old, was := vs.Conditions.Get(repair.Needed)
+	if got.Reason == "" && !was || was && old.Reason == got.Reason && old.Message == got.Why {
+		return nil
+	}
+	next := model.Clone(vs)
+	if got.Reason == "" {
+		next.Conditions = next.Conditions.Without(repair.Needed)
+		return state.NewTxn(Actor(c), fmt.Sprintf("volume %s needs no repair", vs.Name)).Put(next)
+	}
+	next.Conditions = next.Conditions.With(model.Condition{Type: repair.Needed, Status: model.True, Reason: got.Reason, Message: got.Why}, w.Now)
+	return state.NewTxn(Actor(c), fmt.Sprintf("volume %s: %s: %s", vs.Name, got.Reason, got.Why)).Put(next)
+}
+
+// settle ends a repair whose lost copy is back: it stays if its successor is not complete.
+func (c Repair) settle(w World, vol *model.Volume, vs *model.VolumeStatus, facts repair.Volume) *state.Build {
+	for i := range vs.Transitions {
+		t := &vs.Transitions[i]
+		id := replaced(t)
+		if t.Repair == "" || t.Repair == string(repair.NotEligible) || t.Abort != "" || id == nil {
+			continue
+		}
+		k := slices.IndexFunc(facts.Replicas, func(r repair.Replica) bool { return r.ID == *id })
+		if k < 0 {
+			continue
+		}
+		r := facts.Replicas[k]
+		start := func(in transition.Input) (transition.Outcome, error) { return transition.Returned(in, i), nil }
+		switch filled := transition.Filled(TransitionInput(w.State, w.Inventory, vol, vs, w.Now), i); {
+		case filled && (transition.Lost(t) == nil || !r.Known || !r.Up):
+			continue
+		case !filled && !repair.Better(r):
+			continue
+		case !filled:
+			start = func(in transition.Input) (transition.Outcome, error) {
+				return transition.Cancel(in, i, transition.Target{}, fmt.Sprintf("%s is back, before its successor was complete", r.Name))
+			}
+		}
+		b := state.NewTxn(Actor(c), "")
+		if err := Change(w, b, vol, start); err == nil && !b.Empty() {
+			return b
+		}
+	}
+	return nil
+}
+
+// replaced is the replica that a transition takes away; nil: it takes none away.
+func replaced(t *model.Transition) *int {
+	for _, s := range t.Steps {
+		if s.Name == transition.ReleaseReplica && s.Status == model.StepPending {
+			return s.Replica
+		}
+	}
+	return nil
+}
+
+// begin starts what is to be done, or says why it cannot.
+func (c Repair) begin(w World, vol *model.Volume, vs *model.VolumeStatus, got repair.Verdict) (b *state.Build, reason, why string) {
+	running, byNode := repairs(w.State)
+	limits := c.Limits
+	if limits == (repair.Limits{}) {
+		limits = repair.DefaultLimits()
+	}
+	sources := copiesBut(w.State, vol.Name, got.ID)
+	if why := limits.Room(running, byNode, sources); why != "" {
+		return nil, repair.AwaitFailover, why
+	}
+	b = state.NewTxn(Actor(c), "")
+	if at, ok := otherGroup(w.State, vol, vs, got); ok {
+		if err := changeBacking(w, b, vol, got.ID, at, got.Cause); err == nil {
+			return b, "", ""
+		}
+		b = state.NewTxn(Actor(c), "")
+	}
+	err := Change(w, b, vol, func(in transition.Input) (transition.Outcome, error) {
+		out, err := action(in, got)
+		if err != nil {
+			reason = repair.Blocked
+			return out, err
+		}
+		reason = repair.AwaitFailover
+		targets, err := placesOf(w.State, vol, out)
+		if err == nil {
+			err = asError(limits.Room(running, byNode, targets))
+		}
+		return out.ForRepair(string(got.Cause)), err
+	})
+	if err != nil {
+		return nil, reason, strings.TrimPrefix(err.Error(), model.ErrBusy.Error()+": ")
+	}
+	return b, "", ""
+}
+
+func asError(why string) error {
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", model.ErrBusy, why)
+}
+
+// action is the change that a verdict asks for.
+func action(in transition.Input, got repair.Verdict) (transition.Outcome, error) {
+	anywhere := model.ReplicaPlace{}
+	switch got.Do {
+	case repair.Replace:
+		return transition.Replace(in, got.ID, anywhere, false)
+	case repair.Repair:
+		return transition.Repair(in, got.ID)
+	case repair.Add:
+		return transition.AddDiskful(in, anywhere)
+	case repair.AddTieBreaker:
+		return transition.AddTieBreaker(in, anywhere)
+	case repair.RemoveVote:
+		return transition.RemoveTieBreaker(in, got.ID)
+	case repair.Nothing:
+	}
+	return transition.Outcome{}, fmt.Errorf("%w: nothing to be done", model.ErrInvalid)
+}
+
+// placesOf are the nodes on which new replicas would be placed now. A change that could only
+// wait for a place would keep others from beginning.
+func placesOf(v state.View, vol *model.Volume, out transition.Outcome) ([]string, error) {
+	added := out.Added()
+	if len(added) == 0 {
+		return nil, nil
+	}
+	replicas := slices.Concat(slices.Collect(state.Under[*model.Replica](v, vol.Name+"/")), added)
+	slices.SortFunc(replicas, func(a, b *model.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	var nodes []string
+	for _, p := range Plan(v, vol, out.Status(), replicas, 0).Replicas {
+		if !slices.ContainsFunc(added, func(r *model.Replica) bool { return r.ID == p.ID }) {
+			continue
+		}
+		if p.Place.Node == "" {
+			return nil, fmt.Errorf("%w: there is no place for another: %s", model.ErrBusy, p.Message)
+		}
+		nodes = append(nodes, p.Place.Node)
+	}
+	return nodes, nil
+}
+
+// repairs counts those under way, and on how many of them each node works.
+func repairs(v state.View) (running int, byNode map[string]int) {
+	byNode = map[string]int{}
+	for vs := range state.All[*model.VolumeStatus](v) {
+		i := slices.IndexFunc(vs.Transitions, func(t model.Transition) bool { return t.Repair != "" })
+		if i < 0 {
+			continue
+		}
+		running++
+		lost := -1
+		if id := replaced(&vs.Transitions[i]); id != nil {
+			lost = *id
+		}
+		for _, node := range copiesBut(v, vs.Name, lost) {
+			byNode[node]++
+		}
+	}
+	return running, byNode
+}
+
+// copiesBut are the nodes of a volume's copies, but for one of them.
+func copiesBut(v state.View, volume string, but int) []string {
+	var out []string
+	for r := range state.Under[*model.Replica](v, volume+"/") {
+		if r.Type == model.Diskful && r.ID != but && r.Node != "" && !r.Deleting() {
+			out = append(out, r.Node)
+		}
+	}
+	return out
+}
