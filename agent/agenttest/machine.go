@@ -49,8 +49,11 @@ func New(f *drbdtest.Fabric, c Config) (*Machine, error) {
 	return m, nil
 }
 
+// DiskOf is the one disk of a volume group that a machine began with.
+func DiskOf(vg string) string { return "/dev/sd-" + vg }
+
 func (m *Machine) addGroup(name string, size int64, pool string) error {
-	disk := "/dev/sd-" + name
+	disk := DiskOf(name)
 	m.LVM.AddDisk(disk, size)
 	ctx := context.Background()
 	if _, err := m.LVM.Run(ctx, "vgcreate", name, disk); err != nil {

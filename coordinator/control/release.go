@@ -49,9 +49,8 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 	}
 	b := state.NewTxn(Actor(c), "")
 	gone := c.reservations(w.State, seen, b)
-	c.former(w.State, seen, gone, b)
 	for r := range w.State.ReplicasOn(key) {
-		if r.Deleting() {
+		if r.Deleting() && !c.former(w.State, seen, r, b) {
 			c.replica(w.State, seen, r, gone, b)
 		}
 	}
@@ -71,18 +70,24 @@ func (Release) reservations(v state.View, seen *inventory.Node, b *state.Build) 
 	return gone
 }
 
-// former takes away what was to be released on a volume group of the machine that had the
-// node's name before, and is not on this one.
-func (Release) former(v state.View, seen *inventory.Node, gone map[string]bool, b *state.Build) {
-	for r := range v.ReplicasOn(seen.Name) {
-		for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
-			if res.State != model.Releasing || gone[res.Name] || !former(v, seen.Name, res.Pool.VG) || storageGone(seen, res) != repair.GroupGone {
-				continue
-			}
-			gone[res.Name] = true
-			b.Delete(res).Because(fmt.Sprintf("release %s: node %s was set up anew, without volume group %s (UUID %s)", res.Owner, seen.Name, res.VGName, res.Pool.VG))
+// former takes away a deleted replica all of which was on volume groups of the machine that
+// had the node's name before. True: it did. Its agent looks for them in vain, and says so.
+func (Release) former(v state.View, seen *inventory.Node, r *model.Replica, b *state.Build) bool {
+	var all []*model.Reservation
+	for res := range v.ReservationsOf(model.OwnerReplica, r.Name) {
+		if res.State != model.Releasing || !former(v, seen.Name, res.Pool.VG) || storageGone(seen, res) != repair.GroupGone {
+			return false
 		}
+		all = append(all, res)
 	}
+	if _, up := seen.Resource(model.ResourceName(r.Volume)); up || len(all) == 0 || seen.Accepted.Index < r.Revision {
+		return false
+	}
+	for _, res := range all {
+		b.Delete(res)
+	}
+	b.Delete(r).Because(fmt.Sprintf("remove replica %s: node %s was set up anew, without its volume group", r.Name, seen.Name))
+	return true
 }
 
 // removable are the kinds of owners whose volumes agents remove: replicas, and orphans that

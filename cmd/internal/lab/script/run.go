@@ -68,10 +68,12 @@ func (r *runner) commands() map[string]command {
 			usage(ts, args, 2)
 			check(ts, neg, r.w.Release(args[0], args[1]))
 		},
-		"fault":   r.fault,
-		"foreign": r.foreign,
-		"leader":  r.leader,
-		"advance": r.advance,
+		"fault":     r.fault,
+		"disk":      r.disk,
+		"reinstall": one(func(n string) error { return r.hardware().Reinstall(context.Background(), n) }),
+		"foreign":   r.foreign,
+		"leader":    r.leader,
+		"advance":   r.advance,
 	}
 }
 
@@ -160,6 +162,31 @@ func (r *runner) process(ways func() (stop, start func(string) error)) command {
 			ts.Fatalf("want stop or start, not %q", args[0])
 		}
 	}
+}
+
+// disk NODE VG add|break|mend|take|give|replace
+func (r *runner) disk(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, args, 3)
+	check(ts, neg, r.hardware().Disk(args[0], args[1], args[2]))
+}
+
+// hardware is the world's, or one that refuses.
+func (r *runner) hardware() Hardware {
+	if h, ok := r.w.(Hardware); ok {
+		return h
+	}
+	return sealed{r.w.Name()}
+}
+
+// sealed is the hardware of a world whose machines cannot be taken apart.
+type sealed struct{ world string }
+
+func (s sealed) Disk(string, string, string) error { return s.refuse() }
+
+func (s sealed) Reinstall(context.Context, string) error { return s.refuse() }
+
+func (s sealed) refuse() error {
+	return fmt.Errorf("machines of the world %q cannot be taken apart: the script is for another", s.world)
 }
 
 func (r *runner) cut(ts *testscript.TestScript, neg bool, args []string) {

@@ -86,7 +86,7 @@ func (n *Node) startAgent() error {
 	source := identity.NewSource(own)
 	config := agent.Config{
 		Log: n.c.Log.With("node", n.Name), Node: n.Name, Version: n.c.Version, Root: n.Root, State: n.agentDir(),
-		Machine: host.Machine{HostName: n.Name, MachineID: "machine-" + n.Name, BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
+		Machine: host.Machine{HostName: n.Name, MachineID: fmt.Sprintf("machine-%s-%d", n.Name, n.machines), BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
 		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
 		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(source, n.dial),
 		Metrics: watched, Expiry: source.Expiry,

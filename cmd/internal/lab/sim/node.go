@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -24,6 +25,7 @@ type Node struct {
 	mu          sync.Mutex
 	off         bool
 	boots       int
+	machines    int // that have had the name before
 	coordinator *process
 	agent       *process
 	missing     map[string]bool // tools that are not installed
@@ -193,6 +195,29 @@ func (n *Node) Boot() error {
 		}
 	}
 	return n.startAgent()
+}
+
+// Reinstall makes a node that is off another machine under the old name: nothing of the
+// agent's is there, and the disks are empty.
+func (n *Node) Reinstall(ctx context.Context) error {
+	n.mu.Lock()
+	if !n.off || n.hasCoordinator() {
+		n.mu.Unlock()
+		return fmt.Errorf("node %s is on, or has a coordinator: that is set up in another way", n.Name)
+	}
+	n.off = false
+	n.boots++
+	n.machines++
+	n.mu.Unlock()
+	for _, dir := range []string{n.agentDir(), filepath.Join(n.Root, "etc/drbd.d")} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	n.LVM.ReplaceGroup("vg0")
+	n.LVM.ReplaceGroup("vg1")
+	n.PowerOn()
+	return n.c.joinAgent(ctx, n)
 }
 
 // Off says whether the node has no power.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"rvol/agent/agenttest"
 	"rvol/cmd/internal/cli"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
@@ -348,6 +349,28 @@ func exit(args []string) (code int, text string) {
 // Foreign makes a logical volume that is not rvol's.
 func (s *Scripted) Foreign(node, vg, name string, size int64) error {
 	return s.with(node, func(n *Node) error { return n.LVM.AddForeign(vg, name, size) })
+}
+
+// Disk lets the disk of a volume group go wrong, or come back.
+func (s *Scripted) Disk(node, vg, what string) error {
+	return s.with(node, func(n *Node) error {
+		ways := map[string]func(string){
+			"break": n.LVM.BreakDisk, "mend": n.LVM.MendDisk, "take": n.LVM.LoseDisk, "give": n.LVM.ReturnDisk,
+			"add":     func(disk string) { n.LVM.AddDisk(disk, n.c.GroupSize) },
+			"replace": func(string) { n.LVM.ReplaceGroup(vg) },
+		}
+		do := ways[what]
+		if do == nil {
+			return fmt.Errorf("disk %s: want add, break, mend, take, give or replace", what)
+		}
+		do(agenttest.DiskOf(vg))
+		return nil
+	})
+}
+
+// Reinstall sets up a node anew.
+func (s *Scripted) Reinstall(ctx context.Context, node string) error {
+	return s.with(node, func(n *Node) error { return n.Reinstall(ctx) })
 }
 
 // Leader names the node whose coordinator leads.

@@ -13,7 +13,7 @@ import (
 // shownElsewhere are the guards whose harm has a test of its own, or cannot be seen here.
 func shownElsewhere() map[string]string {
 	return map[string]string{
-		"copyIsLeft": "TestTheLastCopyIsNotGivenUp",
+		"copyIsLeft":   "TestTheLastCopyIsNotGivenUp",
 		"diskNotInUse": "it is notInUse, but for a disk that DRBD has let go of",
 		"isLost": "TestQuorumWhileOneIsLost in coordinator/decide/transition counts the votes of a copy that is forgotten " +
 			"while it is alive; TestALostCopyComesBack lets it come back",
