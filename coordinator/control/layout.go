@@ -79,17 +79,25 @@ func Cancel(w World, b *state.Build, vol *model.Volume, plan, why string) error 
 // ChangeBacking begins to put a copy on another volume group of its node, with what it needs
 // there reserved.
 func ChangeBacking(w World, b *state.Build, vol *model.Volume, id int, at model.ReplicaPlace) error {
-	return changeBacking(w, b, vol, id, at, "")
+	return changeBacking(w, b, vol, rebase{id: id, at: at})
 }
 
-func changeBacking(w World, b *state.Build, vol *model.Volume, id int, at model.ReplicaPlace, cause repair.Cause) error {
+// rebase is a copy that is to be put on another volume group of its node.
+type rebase struct {
+	id    int
+	at    model.ReplicaPlace
+	cause repair.Cause // empty: somebody asked for it
+}
+
+func changeBacking(w World, b *state.Build, vol *model.Volume, to rebase) error {
+	id, at := to.id, to.at
 	r, ok := state.Get[*model.Replica](w.State, model.ReplicaName(vol.Name, id))
 	if !ok {
 		return fmt.Errorf("%w: it has no replica %d", model.ErrInvalid, id)
 	}
 	err := Change(w, b, vol, func(in transition.Input) (transition.Outcome, error) {
 		out, err := transition.ChangeBacking(in, id, at)
-		return out.ForRepair(string(cause)), err
+		return out.ForRepair(string(to.cause)), err
 	})
 	if err != nil {
 		return err

@@ -102,30 +102,33 @@ func (c Repair) tell(w World, vs *model.VolumeStatus, got repair.Verdict) *state
 // settle ends a repair whose lost copy is back: it stays if its successor is not complete.
 func (c Repair) settle(w World, vol *model.Volume, vs *model.VolumeStatus, facts repair.Volume) *state.Build {
 	for i := range vs.Transitions {
-		t := &vs.Transitions[i]
-		id := replaced(t)
-		if t.Repair == "" || t.Repair == string(repair.NotEligible) || t.Abort != "" || id == nil {
+		end := ending(w, vol, vs, facts, i)
+		if end == nil {
 			continue
-		}
-		k := slices.IndexFunc(facts.Replicas, func(r repair.Replica) bool { return r.ID == *id })
-		if k < 0 {
-			continue
-		}
-		r := facts.Replicas[k]
-		start := func(in transition.Input) (transition.Outcome, error) { return transition.Returned(in, i), nil }
-		switch filled := transition.Filled(TransitionInput(w.State, w.Inventory, vol, vs, w.Now), i); {
-		case filled && (transition.Lost(t) == nil || !r.Known || !r.Up):
-			continue
-		case !filled && !repair.Better(r):
-			continue
-		case !filled:
-			start = func(in transition.Input) (transition.Outcome, error) {
-				return transition.Cancel(in, i, transition.Target{}, fmt.Sprintf("%s is back, before its successor was complete", r.Name))
-			}
 		}
 		b := state.NewTxn(Actor(c), "")
-		if err := Change(w, b, vol, start); err == nil && !b.Empty() {
+		if err := Change(w, b, vol, end); err == nil && !b.Empty() {
 			return b
+		}
+	}
+	return nil
+}
+
+// ending is how a repair ends otherwise than it was meant to; nil: it goes on.
+func ending(w World, vol *model.Volume, vs *model.VolumeStatus, facts repair.Volume, i int) func(transition.Input) (transition.Outcome, error) {
+	t := &vs.Transitions[i]
+	id := replaced(t)
+	if t.Repair == "" || t.Repair == string(repair.NotEligible) || t.Abort != "" || id == nil {
+		return nil
+	}
+	r := facts.Replica(*id)
+	filled := transition.Filled(TransitionInput(w.State, w.Inventory, vol, vs, w.Now), i)
+	switch {
+	case filled && transition.Lost(t) != nil && r.Known && r.Up:
+		return func(in transition.Input) (transition.Outcome, error) { return transition.Returned(in, i), nil }
+	case !filled && repair.Better(r):
+		return func(in transition.Input) (transition.Outcome, error) {
+			return transition.Cancel(in, i, transition.Target{}, r.Name+" is back, before its successor was complete")
 		}
 	}
 	return nil
@@ -154,7 +157,7 @@ func (c Repair) begin(w World, vol *model.Volume, vs *model.VolumeStatus, got re
 	}
 	b = state.NewTxn(Actor(c), "")
 	if at, ok := otherGroup(w.State, vol, vs, got); ok {
-		if err := changeBacking(w, b, vol, got.ID, at, got.Cause); err == nil {
+		if err := changeBacking(w, b, vol, rebase{got.ID, at, got.Cause}); err == nil {
 			return b, "", ""
 		}
 		b = state.NewTxn(Actor(c), "")

@@ -158,16 +158,27 @@ func otherGroup(v state.View, vol *model.Volume, vs *model.VolumeStatus, got rep
 	}
 	best, room := model.ReplicaPlace{}, int64(0)
 	for _, n := range ps.EligibleNodes {
+		if n.Node != r.Node || n.Unschedulable {
+			continue
+		}
 		for _, l := range n.LVGs {
-			record, known := state.Get[*model.Capacity](v, l.Pool.String())
-			if n.Node != r.Node || n.Unschedulable || l.Unschedulable || !l.Ready || l.VG == r.VG || !known {
-				continue
-			}
-			free := allocation.Available(ledger(record), v.Charged(l.Pool))
-			if free >= charge(vol, vs.DRBD, record.ExtentSize) && free > room {
+			if free := freeIn(v, l, vol, vs); l.VG != r.VG && free > room {
 				best, room = model.ReplicaPlace{Node: n.Node, VG: l.VG, ThinPool: l.ThinPool}, free
 			}
 		}
 	}
 	return best, room > 0
+}
+
+// freeIn is how much room a place has that can hold a copy of the volume; 0: it cannot.
+func freeIn(v state.View, l model.EligibleLVG, vol *model.Volume, vs *model.VolumeStatus) int64 {
+	record, known := state.Get[*model.Capacity](v, l.Pool.String())
+	if l.Unschedulable || !l.Ready || !known {
+		return 0
+	}
+	free := allocation.Available(ledger(record), v.Charged(l.Pool))
+	if free < charge(vol, vs.DRBD, record.ExtentSize) {
+		return 0
+	}
+	return free
 }

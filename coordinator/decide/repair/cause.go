@@ -100,13 +100,10 @@ func lost(r Replica) (Cause, string) {
 	return "", ""
 }
 
-// Grace is how long a cause must have lasted before a replica is replaced for it.
+// Grace is how long a loss must have lasted before a replica is replaced for it.
 func (c Cause) Grace(repairAfter time.Duration) time.Duration {
-	switch c {
-	case NodeNotReady:
+	if c == NodeNotReady {
 		return repairAfter
-	case NotEligible:
-		return PlaceGrace
 	}
 	return min(repairAfter, DiskGrace)
 }

@@ -131,7 +131,7 @@ func (v Volume) judge(f Finding) Verdict {
 		return v.misplaced(out)
 	}
 	if f.Cause == PoolFull {
-		r := v.replica(f.ID)
+		r := v.Replica(f.ID)
 		out.Reason = Blocked
 		out.Why = fmt.Sprintf("%s: extend it, on %s: lvextend %s/%s; the copy is not replaced for that", f.Why, r.Node, r.VG, r.ThinPool)
 		return out
@@ -158,16 +158,12 @@ func (v Volume) judge(f Finding) Verdict {
 
 // due picks the action for what has lasted long enough.
 func (v Volume) due(out Verdict) Verdict {
-	switch out.Cause {
-	case CopyMissing:
-		out.Do = Add
-		return out
-	case TieBreakerMissing:
-		out.Do = AddTieBreaker
-		return out
-	}
-	r := v.replica(out.ID)
+	r := v.Replica(out.ID)
 	switch {
+	case out.Cause == CopyMissing:
+		out.Do = Add
+	case out.Cause == TieBreakerMissing:
+		out.Do = AddTieBreaker
 	case r.Type != model.Diskful:
 		out.Reason = Blocked
 		out.Why += fmt.Sprintf("; it has no data: when the node is known to be off, `rvol node fence %s` and `rvol replica remove %s --force`, and another is made", r.Node, r.Name)
@@ -181,7 +177,7 @@ func (v Volume) due(out Verdict) Verdict {
 
 // misplaced moves what stands on nodes that are no longer eligible, when it is the volume's turn.
 func (v Volume) misplaced(out Verdict) Verdict {
-	r := v.replica(out.ID)
+	r := v.Replica(out.ID)
 	lasted := v.Lasted(out.ID, NotEligible)
 	switch {
 	case !v.Rolling:
@@ -211,7 +207,8 @@ func (v Volume) spareTie() bool {
 	return n >= v.Layout.TieBreakers
 }
 
-func (v Volume) replica(id int) Replica {
+// Replica is the replica with the given id; one of which nothing is known: there is none.
+func (v Volume) Replica(id int) Replica {
 	if i := slices.IndexFunc(v.Replicas, func(r Replica) bool { return r.ID == id }); i >= 0 {
 		return v.Replicas[i]
 	}

@@ -164,7 +164,7 @@ func (r *runner) process(ways func() (stop, start func(string) error)) command {
 	}
 }
 
-// disk NODE VG add|break|mend|take|give|replace
+// disk: `disk n1 vg0 break`.
 func (r *runner) disk(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, args, 3)
 	check(ts, neg, r.hardware().Disk(args[0], args[1], args[2]))
