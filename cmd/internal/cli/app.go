@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVarP(&g.output, "output", "o", "table", "`FORM` of the answer: table, wide, json, yaml or name")
 	f.StringSliceVar(&g.endpoints, "endpoint", nil, "coordinators to ask, as `HOST:PORT`, instead of those in the configuration")
 	f.StringVar(&g.config, "config", "", "configuration `FILE` (default $RVOL_CONFIG or ~/.config/rvol/config.yaml)")
-	f.DurationVar(&g.timeout, "timeout", 0, "give up after this `TIME` (default 30s for a call, no limit for --wait and --watch)")
+	f.DurationVar(&g.timeout, "timeout", 0, "give up after this `TIME` (default 30s for a call, no limit for --watch and for --wait while something moves)")
 	f.BoolVar(&g.stale, "stale", false, "take what one coordinator remembers, even if it may be old")
 	f.StringVar(&g.requestID, "request-id", "", "`NAME` of this request; to repeat one whose outcome is not known, repeat its name")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "print results only: no progress, no hints")

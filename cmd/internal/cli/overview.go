@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,6 +67,12 @@ func (o overview) volumeProblems() []problem {
 			}
 		}
 	}
+	for _, v := range o.volumes {
+		if why := forming(v).noPlace; why != "" {
+			name := v.GetMeta().GetName()
+			list = append(list, problem{"volume " + name, "without a place", why, "make room, or see what else there is: rvol explain volume " + name})
+		}
+	}
 	return list
 }
 
@@ -104,6 +111,9 @@ func (o overview) groupProblems() []problem {
 			switch full := max(s.GetDataPercent(), s.GetMetadataPercent()); {
 			case s.GetGrowthStopped() != "":
 				list = append(list, problem{object, "full", "growth stopped: " + s.GetGrowthStopped(), next})
+			case s.GetThinPool() == "" && !g.GetThickOff() && s.GetLimit() > 0 && 10*s.GetReserved() >= 9*s.GetLimit():
+				why := fmt.Sprintf("%s of %s are reserved", humanSize(s.GetReserved()), humanSize(s.GetLimit()))
+				list = append(list, problem{object, "nearly full", why, fmt.Sprintf("on %s: vgextend %s, or move replicas: rvol replica move", g.GetNode(), g.GetVg())})
 			case full >= nearlyFull:
 				why := fmt.Sprintf("data %s, metadata %s", percent(s.GetDataPercent()), percent(s.GetMetadataPercent()))
 				list = append(list, problem{object, "nearly full", why, next})
@@ -137,14 +147,29 @@ func (o overview) memberProblems() []problem {
 // work lists what rvol is doing by itself.
 func (o overview) work() []string {
 	var list []string
+	say := func(what, how string) { list = append(list, strings.TrimSuffix(what+": "+how, ": ")) }
 	for _, v := range o.volumes {
-		name := v.GetMeta().GetName()
+		name := "volume " + v.GetMeta().GetName()
+		far := ""
+		if p := leastSync(v); p != nil {
+			far = " [" + percent(*p) + "]"
+		}
 		switch v.GetState() {
 		case "forming", "deleting", "syncing":
-			list = append(list, strings.TrimSuffix(fmt.Sprintf("volume %s is %s: %s", name, v.GetState(), v.GetMessage()), ": "))
+			if forming(v).noPlace == "" { // else it is a problem
+				say(name+" is "+v.GetState()+far, v.GetMessage())
+			}
 		}
 		for _, t := range v.GetTransitions() {
-			list = append(list, fmt.Sprintf("volume %s: %s: %s", name, t.GetType(), stepOf(t)))
+			say(name+": "+cmp.Or(t.GetTitle(), t.GetType())+far, stepOf(t))
+		}
+		for _, at := range v.GetAttachments() {
+			switch {
+			case at.GetMeta().GetDeletingSince() != nil:
+				say("attachment "+at.GetMeta().GetName()+" ends", at.GetMessage())
+			case condition(at.GetConditions(), "Ready").GetStatus() == "False":
+				say("attachment "+at.GetMeta().GetName()+" is not ready", at.GetMessage())
+			}
 		}
 	}
 	return list

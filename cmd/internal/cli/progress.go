@@ -21,7 +21,17 @@ type progress struct {
 	passed map[string]bool
 	last   string
 	drawn  bool
+	sync   []sample // the newest of the copying under way
 }
+
+// sample is how much was copied when.
+type sample struct {
+	at      time.Time
+	percent float64
+}
+
+// window is how much of the past tells how fast the copying goes.
+const window = time.Minute
 
 const (
 	clearLine  = "\r\x1b[K"
@@ -59,11 +69,14 @@ func (p *progress) show(s stage) {
 		p.passed[phase.name], p.phase = true, now
 	}
 	text := s.String()
+	if s.sync == nil {
+		p.sync = nil
+	}
 	switch {
 	case s.done || text == "":
 	case p.live:
 		if s.sync != nil {
-			text += fmt.Sprintf(" [%s]", percent(*s.sync))
+			text += fmt.Sprintf(" [%s%s]", percent(*s.sync), p.left(now, *s.sync))
 		}
 		p.draw(fmt.Sprintf("%4s %s", p.elapsed(), text))
 	default:
@@ -75,6 +88,22 @@ func (p *progress) show(s stage) {
 			p.last = text
 		}
 	}
+}
+
+// left is how long the rest of a copying will take, if that can be told.
+func (p *progress) left(now time.Time, done float64) string {
+	if n := len(p.sync); n > 0 && done < p.sync[n-1].percent {
+		p.sync = nil // another copy is the last one now
+	}
+	p.sync = append(p.sync, sample{now, done})
+	for len(p.sync) > 2 && now.Sub(p.sync[1].at) >= window {
+		p.sync = p.sync[1:]
+	}
+	took, copied := now.Sub(p.sync[0].at), done-p.sync[0].percent
+	if took < 2*time.Second || copied <= 0 || done >= 100 {
+		return ""
+	}
+	return ", about " + short(time.Duration(float64(took)*(100-done)/copied)) + " left"
 }
 
 // end leaves a clean line behind.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -47,6 +49,25 @@ func (a *app) writeLines(lines []string) error {
 	return err
 }
 
+// fit leaves out what would push the first lines off the terminal. The lines stay as they are.
+func (a *app) fit(lines []string) []string {
+	height := 0
+	if f, ok := a.env.Stdout.(*os.File); ok {
+		if _, h, err := term.GetSize(int(f.Fd())); err == nil {
+			height = h - 1 // for the cursor
+		}
+	}
+	return shortened(lines, height)
+}
+
+// shortened leaves so many lines, and says how many it leaves out. No height is as good as any.
+func shortened(lines []string, height int) []string {
+	if height < 2 || len(lines) <= height {
+		return slices.Clone(lines)
+	}
+	return append(slices.Clone(lines[:height-1]), fmt.Sprintf("... %d more lines", len(lines)-height+1))
+}
+
 // watchStatus shows the screen anew whenever it changes; elsewhere than on a terminal one after the other.
 func (a *app) watchStatus(ctx context.Context) error {
 	if a.flags.structured() {
@@ -68,7 +89,8 @@ func (a *app) watchStatus(ctx context.Context) error {
 		}
 		before = lines
 		if live {
-			lines = append([]string{clearPage + lines[0]}, lines[1:]...)
+			lines = a.fit(lines)
+			lines[0] = clearPage + lines[0]
 		}
 		return false, a.writeLines(lines)
 	})
@@ -84,12 +106,25 @@ type statusDocument struct {
 	Work     []string       `json:"work" yaml:"work"`
 	Volumes  map[string]int `json:"volumes" yaml:"volumes"` // how many, by state
 	Nodes    map[string]int `json:"nodes" yaml:"nodes"`
+	Capacity []capacity     `json:"capacity" yaml:"capacity"`
+}
+
+// capacity is what all volume groups, or all thin pools, have together.
+type capacity struct {
+	Kind     string `json:"kind" yaml:"kind"`         // thick, thin
+	Limit    int64  `json:"limit" yaml:"limit"`       // bytes that may be reserved
+	Reserved int64  `json:"reserved" yaml:"reserved"` // bytes
 }
 
 func (o overview) document() statusDocument {
 	d := statusDocument{
 		Cluster: o.cluster.GetId(), Leader: o.cluster.GetLeader(), Problems: append([]problem{}, o.problems()...), Work: append([]string{}, o.work()...),
-		Volumes: map[string]int{}, Nodes: map[string]int{},
+		Volumes: map[string]int{}, Nodes: map[string]int{}, Capacity: []capacity{},
+	}
+	for _, kind := range []string{"thick", "thin"} {
+		if limit, reserved := o.space(kind == "thin"); limit > 0 {
+			d.Capacity = append(d.Capacity, capacity{kind, limit, reserved})
+		}
 	}
 	d.Healthy = len(d.Problems) == 0
 	for _, v := range o.volumes {
@@ -100,6 +135,12 @@ func (o overview) document() statusDocument {
 	}
 	return d
 }
+
+// How much of each fits on one screen, beside the other; the documents have all.
+const (
+	mostProblems = 8
+	mostWork     = 8
+)
 
 // screen is the status for people.
 func (a *app) screen(o overview) []string {
@@ -112,7 +153,11 @@ func (a *app) screen(o overview) []string {
 		verdict = fmt.Sprintf("%d things need attention", n)
 	}
 	lines := []string{fmt.Sprintf("cluster %s: %s", d.Cluster, verdict), ""}
-	for _, p := range d.Problems {
+	for i, p := range d.Problems {
+		if i == mostProblems {
+			lines = append(lines, fmt.Sprintf("... and %d more: rvol status -o yaml", len(d.Problems)-i))
+			break
+		}
 		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", p.Object, a.coloured(p.State), p.Why), ": "), "    "+p.Next)
 	}
 	if len(d.Problems) > 0 {
@@ -121,7 +166,11 @@ func (a *app) screen(o overview) []string {
 	lines = append(lines, table{paint: a.paints(), rows: o.sums(d)}.lines()...)
 	if len(d.Work) > 0 {
 		lines = append(lines, "", "Work in progress")
-		for _, w := range d.Work {
+		for i, w := range d.Work {
+			if i == mostWork {
+				lines = append(lines, fmt.Sprintf("  ... and %d more: rvol status -o yaml", len(d.Work)-i))
+				break
+			}
 			lines = append(lines, "  "+w)
 		}
 	}
@@ -148,10 +197,9 @@ func (o overview) sums(d statusDocument) [][]string {
 		{"NODES", number(int64(len(o.nodes))), tally(d.Nodes)},
 		{"VOLUMES", number(int64(len(o.volumes))), tally(d.Volumes)},
 	}
-	for _, kind := range []string{"THICK SPACE", "THIN SPACE"} {
-		if size, reserved := o.space(kind == "THIN SPACE"); size > 0 {
-			rows = append(rows, []string{kind, humanSize(size), fmt.Sprintf("%s reserved (%s)", humanSize(reserved), percent(100*float64(reserved)/float64(size)))})
-		}
+	for _, c := range d.Capacity {
+		used := percent(100 * float64(c.Reserved) / float64(c.Limit))
+		rows = append(rows, []string{strings.ToUpper(c.Kind) + " SPACE", humanSize(c.Limit), fmt.Sprintf("%s reserved (%s)", humanSize(c.Reserved), used)})
 	}
 	return rows
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,17 @@ func TestWhatIsWrongIsNamedWorstFirst(t *testing.T) {
 			func(w *world) { space(w).DataPercent, space(w).GrowthStopped = new(96.0), "data is 96.0 % full" },
 			[]string{"thin pool n1/vg0/tp0 is full: growth stopped: data is 96.0 % full"},
 		},
+		"a volume group fills": {
+			func(w *world) { w.lvgs[0].Spaces[0].Reserved = w.lvgs[0].Spaces[0].Limit },
+			[]string{"lvg n1/vg0 is nearly full: 20 GiB of 20 GiB are reserved"},
+		},
+		"a volume without a place": {func(w *world) {
+			w.volumes[1].State, w.volumes[1].Formed = "forming", false
+			w.volumes[1].Replicas = []*adminv1.Replica{{
+				Meta: newMeta("db-2/0"), Type: "Diskful",
+				Conditions: []*adminv1.Condition{{Type: "Scheduled", Status: "False", Message: "3 candidates; 3 excluded: no capacity"}},
+			}}
+		}, []string{"volume db-2 is without a place: replica db-2/0: 3 candidates; 3 excluded: no capacity"}},
 		"a volume group is gone": {func(w *world) {
 			w.lvgs[0].Conditions = []*adminv1.Condition{{Type: "Ready", Status: "False", Message: "it is not there"}}
 		}, []string{"lvg n1/vg0 is NotReady: it is not there"}},
@@ -68,6 +80,26 @@ func TestWhatIsWrongIsNamedWorstFirst(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheScreenIsOneScreen(t *testing.T) {
+	s := newSession(t)
+	for i := range 100 {
+		v := sampleVolume(fmt.Sprintf("v-%d", i), "degraded")
+		v.Transitions = []*adminv1.Transition{{Type: "AddReplica", Title: "add a copy"}}
+		s.fake.world.volumes = append(s.fake.world.volumes, v)
+	}
+	if code := s.run(t.Context(), "status"); code != 0 {
+		t.Fatalf("exit status %d: %s", code, s.err)
+	}
+	if n := strings.Count(s.out.String(), "\n"); n > 40 {
+		t.Errorf("%d lines:\n%s", n, s.out)
+	}
+	for _, want := range []string{"103 things need attention", "... and 95 more: rvol status -o yaml", "  ... and 93 more: rvol status -o yaml"} {
+		if !strings.Contains(s.out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, s.out)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ var colours = map[string]string{
 	"ready": green, "Ready": green, "UpToDate": green, "Connected": green, "Succeeded": green,
 	"forming": yellow, "degraded": yellow, "syncing": yellow, "deleting": yellow, "unknown": yellow, "Unknown": yellow,
 	"Inconsistent": yellow, "Outdated": yellow, "Connecting": yellow, "Pending": yellow, "Running": yellow, "cordoned": yellow,
-	"unavailable": red, "NotReady": red, "fenced": red, "Failed": red, "StandAlone": red,
+	"unavailable": red, "suspended": red, "NotReady": red, "fenced": red, "Failed": red, "StandAlone": red,
 }
 
 func paint(cell string) string {

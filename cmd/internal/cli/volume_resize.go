@@ -105,7 +105,7 @@ func growing(v *adminv1.Volume, device int32, to int64) stage {
 		}
 		return stage{failed: "another size was asked for, or it was given up"}
 	}
-	s := stage{phase: "ResizeVolume"}
+	s := stage{phase: "ResizeVolume", sync: leastSync(v)}
 	for _, step := range t.GetSteps() {
 		switch step.GetStatus() {
 		case "Completed":

@@ -14,6 +14,10 @@ import (
 // patience is how long something may be without a place before waiting for it ends: space is often about to come free.
 const patience = 10 * time.Second
 
+// stillness is how long nothing may move before waiting for it ends, when --timeout does not say how long to wait: a
+// copy of terabytes may take its hours, and what stands still is not worth more of anybody's time.
+const stillness = 5 * time.Minute
+
 // stage is how far something waited for has come.
 type stage struct {
 	done    bool
@@ -29,6 +33,17 @@ type stage struct {
 type passed struct {
 	name string
 	took time.Duration // 0: not known
+}
+
+// moved says whether something is different from before.
+func (s stage) moved(before stage) bool {
+	sync := func(s stage) float64 {
+		if s.sync == nil {
+			return -1
+		}
+		return *s.sync
+	}
+	return s.String() != before.String() || sync(s) != sync(before) || len(s.passed) != len(before.passed)
 }
 
 func (s stage) String() string {
@@ -48,40 +63,61 @@ type wish struct {
 	look       func(context.Context) (stage, error)
 }
 
-// wait follows w until it is fulfilled, and shows how it goes.
-func (a *app) wait(ctx context.Context, w wish) error {
+// waiting is how long nothing has come of a wish.
+type waiting struct {
+	wish
+	limited  bool // somebody said how long to wait
+	last     stage
+	moved    time.Time // when it was last different from before
+	homeless time.Time // since when it has no place; zero: it has one
+}
+
+// note remembers a stage, and is an error when it is not worth waiting any longer.
+func (w *waiting) note(s stage) error {
+	now := time.Now()
+	if s.moved(w.last) {
+		w.moved = now
+	}
+	w.last = s
+	switch {
+	case s.noPlace == "":
+		w.homeless = time.Time{}
+	case w.homeless.IsZero():
+		w.homeless = now
+	case now.Sub(w.homeless) >= patience:
+		return noPlace(w.wish, s)
+	}
+	if !s.done && !w.limited && now.Sub(w.moved) >= stillness {
+		return left(w.wish, exitTimeout, fmt.Sprintf("nothing has moved for %s", short(stillness)), s)
+	}
+	return nil
+}
+
+// wait follows a wish until it is fulfilled, and shows how it goes.
+func (a *app) wait(ctx context.Context, wanted wish) error {
 	p := a.newProgress()
 	defer p.end()
-	last, homeless := stage{}, time.Time{}
+	w := waiting{wish: wanted, limited: a.flags.timeout > 0, moved: time.Now()}
 	err := a.follow(ctx, w.kinds, func(ctx context.Context) (bool, error) {
 		s, err := w.look(ctx)
 		switch {
 		case over(ctx) != nil:
 			return false, over(ctx)
 		case comesBack(err), !a.client.fresh(): // what is old may not be taken for done
-			s = stage{phase: last.phase, waiting: "waiting for a coordinator that can answer"}
+			s = stage{phase: w.last.phase, waiting: "waiting for a coordinator that can answer"}
 		case err != nil:
 			return false, err
 		}
-		last = s
 		p.show(s)
-		switch {
-		case s.noPlace == "":
-			homeless = time.Time{}
-		case homeless.IsZero():
-			homeless = time.Now()
-		case time.Since(homeless) >= patience:
-			return false, noPlace(w, s)
-		}
-		return s.done, nil
+		return s.done, w.note(s)
 	})
 	switch why := over(ctx); {
 	case why == nil || err == nil:
 		return err
 	case errors.Is(why, context.DeadlineExceeded):
-		return left(w, exitTimeout, fmt.Sprintf("not done after %s", short(a.flags.timeout)), last)
+		return left(w.wish, exitTimeout, fmt.Sprintf("not done after %s", short(a.flags.timeout)), w.last)
 	default:
-		return left(w, exitFailed, "interrupted", last)
+		return left(w.wish, exitFailed, "interrupted", w.last)
 	}
 }
 
@@ -154,7 +190,7 @@ func appears[T named](n noun[T], name string, how func(T) stage) func(context.Co
 }
 
 func waitFlag(c *cobra.Command, wait *bool, until string) {
-	c.Flags().BoolVar(wait, "wait", false, "wait until "+until+", and show how it goes")
+	c.Flags().BoolVar(wait, "wait", false, "wait until "+until+", and show how it goes; without --timeout until nothing has moved for 5 minutes")
 }
 
 func isNotFound(err error) bool {

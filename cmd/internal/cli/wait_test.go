@@ -108,6 +108,46 @@ var waitTests = []waitTest{
 			"\r\x1b[K2s BootstrapData: done after 1s\n",
 	},
 	{
+		name: "on a terminal it is told how long the copying will take",
+		args: create, terminal: true,
+		events: []event{{500 * time.Millisecond, synced(10)}, {2500 * time.Millisecond, synced(20)}, {4500 * time.Millisecond, formed}},
+		out:    "volume db-3 is ready on n1, n2\n",
+		err: "\r\x1b[K  0s Scheduling" +
+			"\r\x1b[K0s Preconfigure: done after 0s\n0s EstablishConnectivity: done after 0s\n" +
+			"\r\x1b[K  0s BootstrapData: waiting for n2 to be UpToDate [10.0 %]" +
+			"\r\x1b[K  1s BootstrapData: waiting for n2 to be UpToDate [10.0 %]" +
+			"\r\x1b[K  2s BootstrapData: waiting for n2 to be UpToDate [10.0 %]" +
+			"\r\x1b[K  2s BootstrapData: waiting for n2 to be UpToDate [20.0 %, about 16s left]" +
+			"\r\x1b[K  3s BootstrapData: waiting for n2 to be UpToDate [20.0 %, about 20s left]" +
+			"\r\x1b[K  4s BootstrapData: waiting for n2 to be UpToDate [20.0 %, about 28s left]" +
+			"\r\x1b[K4s BootstrapData: done after 4s\n",
+	},
+	{
+		name: "what does not move is not waited for",
+		args: create, events: []event{{time.Minute, formation("EstablishConnectivity", "waiting for n2 to connect")}}, code: 6,
+		err: `0s Scheduling
+1m Preconfigure: done after 1m
+1m EstablishConnectivity: waiting for n2 to connect
+rvol: volume db-3: nothing has moved for 5m; last seen: EstablishConnectivity: waiting for n2 to connect. ` +
+			"The work goes on: see `rvol volume show db-3`.\n",
+	},
+	{
+		name: "what moves is waited for, however long it takes",
+		args: create, events: []event{{4 * time.Minute, synced(10)}, {8 * time.Minute, synced(11)}, {12 * time.Minute, synced(12)}, {16 * time.Minute, formed}},
+		out: "volume db-3 is ready on n1, n2\n",
+		err: `0s Scheduling
+4m Preconfigure: done after 4m
+4m EstablishConnectivity: done after 0s
+4m BootstrapData: waiting for n2 to be UpToDate [10 %]
+16m BootstrapData: done after 12m
+`,
+	},
+	{
+		name: "whoever says how long is obeyed",
+		args: create + " --timeout 10m", code: 6,
+		err: "0s Scheduling\nrvol: volume db-3: not done after 10m; last seen: Scheduling. The work goes on: see `rvol volume show db-3`.\n",
+	},
+	{
 		name: "a volume without a place is given ten seconds",
 		args: create, events: []event{{time.Second, unplaced}}, code: 5,
 		err: `0s Scheduling

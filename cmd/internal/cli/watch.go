@@ -29,7 +29,7 @@ func (n noun[T]) watch(ctx context.Context, q *adminv1.ListRequest) error {
 		if slices.Equal(lines, before) {
 			return false, nil
 		}
-		news, page := lines, clearPage
+		news, page := n.app.fit(lines), clearPage
 		if !live {
 			news, page = slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(before, l) }), ""
 		}
