@@ -60,6 +60,12 @@ func (r *registrar) Renew(_ context.Context, m *agentv1.RenewRequest) (*agentv1.
 // serve runs a registrar over TLS and gives a dialer to it.
 func serve(t *testing.T, r *registrar) agent.NetDialer {
 	t.Helper()
+	return serveAs(t, r, r)
+}
+
+// serveAs runs a server that has a registrar.
+func serveAs(t *testing.T, r *registrar, service agentv1.AgentsServer) agent.NetDialer {
+	t.Helper()
 	var err error
 	if r.ca, err = identity.NewCA("c1", time.Now()); err != nil {
 		t.Fatal(err)
@@ -83,7 +89,7 @@ func serve(t *testing.T, r *registrar) agent.NetDialer {
 	}
 	known := identity.Peers{Allow: identity.AllowRoles(identity.Agent), Known: func(identity.Fingerprint, identity.ID) error { return nil }}
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(identity.JoinServerTLS(identity.NewSource(own), known))))
-	agentv1.RegisterAgentsServer(server, r)
+	agentv1.RegisterAgentsServer(server, service)
 	listener := bufconn.Listen(1 << 20)
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()

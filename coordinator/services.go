@@ -23,7 +23,8 @@ func (m *member) admin() admin.Config {
 func (m *member) agents() agents.Config {
 	return agents.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
-		Collects: m.collects, Leadership: m.leadership.Leadership, Heartbeat: m.Heartbeat, Loopback: m.LabLoopback, Log: m.Log,
+		Collects: m.collects, Leadership: m.leadership.Leadership, Volumes: admin.Volumes(m.admin()), Heartbeat: m.Heartbeat,
+		Loopback: m.LabLoopback, Log: m.Log,
 	}
 }
 

@@ -2,7 +2,7 @@ package packaging
 
 import "embed"
 
-// Files are systemd/, sysusers.d/ and modules-load.d/.
+// Files are systemd/, sysusers.d/, modules-load.d/ and udev/.
 //
-//go:embed systemd sysusers.d modules-load.d
+//go:embed systemd sysusers.d modules-load.d udev
 var Files embed.FS

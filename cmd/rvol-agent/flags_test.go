@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,16 +12,18 @@ import (
 	"rvol/cmd/internal/program/programtest"
 )
 
-func none(string) string { return "" }
-
 func TestManual(t *testing.T) {
 	programtest.Manual(t, name, map[string]programtest.Verb{
-		"run": func(args []string, env func(string) string, out io.Writer) error {
-			_, err := parseRun(args, env, out)
+		"run": func(args, environ []string, out io.Writer) error {
+			_, err := parseRun(args, environ, out)
 			return err
 		},
-		"join": func(args []string, env func(string) string, out io.Writer) error {
-			_, err := parseJoin(args, env, out)
+		"join": func(args, environ []string, out io.Writer) error {
+			_, err := parseJoin(args, environ, out)
+			return err
+		},
+		"attach": func(args, environ []string, out io.Writer) error {
+			_, err := parseUse("attach", args, environ, out)
 			return err
 		},
 	})
@@ -28,7 +31,7 @@ func TestManual(t *testing.T) {
 
 func TestJoinTakesAddressesAndLabelsByName(t *testing.T) {
 	args := strings.Fields("--token t --name n1 --coordinator c1:7170 --address default=10.0.0.1 --address fast=10.1.0.1 --label rack=a")
-	got, err := parseJoin(args, none, io.Discard)
+	got, err := parseJoin(args, nil, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +52,29 @@ func TestJoinRefusesWhatMakesNoSense(t *testing.T) {
 		`unexpected "now"`:  "--token t now",
 		"flag provided but": "--colour red",
 	} {
-		if _, err := parseJoin(strings.Fields(args), none, io.Discard); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parseJoin(strings.Fields(args), nil, io.Discard); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", args, err, says)
 		}
+	}
+}
+
+func TestAttachTakesAVolume(t *testing.T) {
+	u, err := parseUse("detach", strings.Fields("db-1 --timeout 30s --coordinator c1:7170"), nil, io.Discard)
+	if err != nil || u.Volume != "db-1" || u.Timeout != 30*time.Second || len(u.Coordinators) != 1 {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	for says, args := range map[string]string{"name a volume": "--timeout 30s", `unexpected "db-2"`: "db-1 db-2"} {
+		if _, err := parseUse("attach", strings.Fields(args), nil, io.Discard); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want %q", args, err, says)
+		}
+	}
+}
+
+func TestAMisspeltSettingIsRefused(t *testing.T) {
+	if _, err := parseRun(nil, []string{"RVOL_AGENT_METRICS=-", "RVOL_AGENT_FENCE_SOCKET=/x"}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseRun(nil, []string{"RVOL_AGENT_METRIC=-"}, io.Discard); err == nil || !strings.Contains(err.Error(), "unknown setting RVOL_AGENT_METRIC:") {
+		t.Errorf("got %v", err)
 	}
 }

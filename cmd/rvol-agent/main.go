@@ -16,6 +16,8 @@ const usage = `rvol-agent holds the volumes of an rvol cluster on this machine.
 Usage:
   rvol-agent join --token TOKEN --coordinator HOST:PORT   make this machine a node of a cluster
   rvol-agent run                                          be that node; the systemd unit does this
+  rvol-agent attach VOLUME                                use a volume on this node, and wait until it can be; rvol-attach@.service
+  rvol-agent detach VOLUME                                end that, and wait until it has ended
   rvol-agent fence-peer                                   DRBD's handler: may this copy go on without the other?
   rvol-agent version
 
@@ -26,12 +28,14 @@ Show the flags of a verb with: rvol-agent VERB --help
 func main() {
 	program.Program{
 		Name: name, Usage: usage,
-		Verbs: map[string]func(context.Context, []string) error{"run": run, "join": join, "fence-peer": fencePeer},
+		Verbs: map[string]func(context.Context, []string) error{
+			"run": run, "join": join, "attach": attach, "detach": detach, "fence-peer": fencePeer,
+		},
 	}.Main()
 }
 
 func run(ctx context.Context, args []string) error {
-	o, err := parseRun(args, os.Getenv, os.Stderr)
+	o, err := parseRun(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -43,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func join(ctx context.Context, args []string) error {
-	c, err := parseJoin(args, os.Getenv, os.Stderr)
+	c, err := parseJoin(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -53,6 +57,32 @@ func join(ctx context.Context, args []string) error {
 	}
 	fmt.Printf("node %s has joined cluster %s\nnext: systemctl enable --now rvol-agent\n", p.Name, p.Cluster)
 	return nil
+}
+
+func attach(ctx context.Context, args []string) error {
+	u, err := parseUse("attach", args, os.Environ(), os.Stderr)
+	if err != nil {
+		return program.Misuse{Err: err}
+	}
+	u.Log = program.Log(false)
+	device, err := u.Attach(ctx)
+	if err == nil {
+		fmt.Printf("volume %s is attached: %s\n", u.Volume, device)
+	}
+	return err
+}
+
+func detach(ctx context.Context, args []string) error {
+	u, err := parseUse("detach", args, os.Environ(), os.Stderr)
+	if err != nil {
+		return program.Misuse{Err: err}
+	}
+	u.Log = program.Log(false)
+	err = u.Detach(ctx)
+	if err == nil {
+		fmt.Printf("volume %s is detached\n", u.Volume)
+	}
+	return err
 }
 
 // fencePeer is run by DRBD, which reads the exit code.

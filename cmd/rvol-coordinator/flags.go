@@ -27,9 +27,9 @@ const (
 	defaultMetrics = "localhost:7172"
 )
 
-func parseRun(args []string, env func(string) string, out io.Writer) (coordinator.RunOptions, error) {
+func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, error) {
 	var o coordinator.RunOptions
-	f := program.NewFlags(name, "run", env, out)
+	f := program.NewFlags(name, "run", environ, out)
 	f.Text(&o.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
 	f.Text(&o.APIListen, "api-listen", defaultAPI, "where the command line and agents are answered")
 	f.Text(&o.RaftListen, "raft-listen", defaultRaft, "where the other coordinators are answered")
@@ -45,6 +45,7 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	f.Number(&o.MetricsVolumes, "metrics-volumes", metrics.MaxVolumes, "of how many volumes the leader tells monitoring one by one, those first that are not well")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
+	f.Strict()
 	err := f.Parse(args)
 	if o.Socket == "-" {
 		o.Socket = ""
@@ -52,9 +53,9 @@ func parseRun(args []string, env func(string) string, out io.Writer) (coordinato
 	return o, err
 }
 
-func parseInit(args []string, env func(string) string, out io.Writer) (coordinator.InitConfig, error) {
+func parseInit(args, environ []string, out io.Writer) (coordinator.InitConfig, error) {
 	var c coordinator.InitConfig
-	f := program.NewFlags(name, "init", env, out)
+	f := program.NewFlags(name, "init", environ, out)
 	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
 	f.Text(&c.Cluster, "cluster", "", "name of the new cluster (default: drawn)")
 	place(f, &c.Name, &c.API, &c.Raft)
@@ -80,9 +81,9 @@ func parseInit(args []string, env func(string) string, out io.Writer) (coordinat
 	return c, nil
 }
 
-func parseJoin(args []string, env func(string) string, out io.Writer) (coordinator.JoinConfig, error) {
+func parseJoin(args, environ []string, out io.Writer) (coordinator.JoinConfig, error) {
 	var c coordinator.JoinConfig
-	f := program.NewFlags(name, "join", env, out)
+	f := program.NewFlags(name, "join", environ, out)
 	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
 	f.Text(&c.Token, "token", "", "from: rvol token create coordinator")
 	f.List(&c.Coordinators, "coordinator", "API address of a member; may be given several times")
@@ -94,9 +95,9 @@ func parseJoin(args []string, env func(string) string, out io.Writer) (coordinat
 	return c, err
 }
 
-func parseRecover(args []string, env func(string) string, out io.Writer) (coordinator.RecoverConfig, error) {
+func parseRecover(args, environ []string, out io.Writer) (coordinator.RecoverConfig, error) {
 	var c coordinator.RecoverConfig
-	f := program.NewFlags(name, "recover", env, out)
+	f := program.NewFlags(name, "recover", environ, out)
 	f.Text(&c.Dir, "dir", defaultDir, "folder of the keys, the log and the snapshots")
 	f.Text(&c.Confirm, "yes-i-mean", "", "name of this coordinator, to do it without asking")
 	return c, f.Parse(args)
@@ -110,10 +111,10 @@ type adminCertOptions struct {
 	out    string
 }
 
-func parseAdminCert(args []string, env func(string) string, out io.Writer) (adminCertOptions, error) {
+func parseAdminCert(args, environ []string, out io.Writer) (adminCertOptions, error) {
 	var o adminCertOptions
 	role := ""
-	f := program.NewFlags(name, "admin-cert", env, out)
+	f := program.NewFlags(name, "admin-cert", environ, out)
 	f.Text(&o.Name, "name", "", "whose it is")
 	f.Text(&role, "role", string(identity.Admin), "admin, operator or viewer")
 	f.Text(&o.out, "out", "", "the client configuration to write")

@@ -16,37 +16,26 @@ import (
 	"rvol/proto/identity"
 )
 
-func environment(pairs ...string) func(string) string {
-	return func(name string) string {
-		for _, p := range pairs {
-			if k, v, _ := strings.Cut(p, "="); k == name {
-				return v
-			}
-		}
-		return ""
-	}
-}
-
 // verbs are those that take flags.
 var verbs = map[string]programtest.Verb{
-	"run": func(args []string, env func(string) string, out io.Writer) error {
-		_, err := parseRun(args, env, out)
+	"run": func(args, environ []string, out io.Writer) error {
+		_, err := parseRun(args, environ, out)
 		return err
 	},
-	"init": func(args []string, env func(string) string, out io.Writer) error {
-		_, err := parseInit(args, env, out)
+	"init": func(args, environ []string, out io.Writer) error {
+		_, err := parseInit(args, environ, out)
 		return err
 	},
-	"join": func(args []string, env func(string) string, out io.Writer) error {
-		_, err := parseJoin(args, env, out)
+	"join": func(args, environ []string, out io.Writer) error {
+		_, err := parseJoin(args, environ, out)
 		return err
 	},
-	"recover": func(args []string, env func(string) string, out io.Writer) error {
-		_, err := parseRecover(args, env, out)
+	"recover": func(args, environ []string, out io.Writer) error {
+		_, err := parseRecover(args, environ, out)
 		return err
 	},
-	"admin-cert": func(args []string, env func(string) string, out io.Writer) error {
-		_, err := parseAdminCert(args, env, out)
+	"admin-cert": func(args, environ []string, out io.Writer) error {
+		_, err := parseAdminCert(args, environ, out)
 		return err
 	},
 }
@@ -54,9 +43,9 @@ var verbs = map[string]programtest.Verb{
 func TestManual(t *testing.T) { programtest.Manual(t, name, verbs) }
 
 func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
-	got, err := parseRun([]string{"--api-listen", ":1", "--socket", "-"}, environment(
+	got, err := parseRun([]string{"--api-listen", ":1", "--socket", "-"}, []string{
 		"RVOL_COORDINATOR_API_LISTEN=:9", "RVOL_COORDINATOR_RAFT_LISTEN=:2", "RVOL_COORDINATOR_HEARTBEAT=2s", "RVOL_COORDINATOR_DEBUG=true",
-	), io.Discard)
+	}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +53,7 @@ func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	join, err := parseJoin([]string{"--token", "t", "--coordinator", "a:1", "--coordinator", "b:1", "--name", "c2"}, environment(), io.Discard)
+	join, err := parseJoin([]string{"--token", "t", "--coordinator", "a:1", "--coordinator", "b:1", "--name", "c2"}, nil, io.Discard)
 	if err != nil || strings.Join(join.Coordinators, " ") != "a:1 b:1" || join.Name != "c2" {
 		t.Errorf("got %+v, %v", join, err)
 	}
@@ -93,7 +82,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 		"a flag that nobody has heard": {"admin-cert", "--colour red", "", "colour"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := verbs[tc.verb](strings.Fields(tc.args), environment(tc.env), io.Discard); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if err := verbs[tc.verb](strings.Fields(tc.args), []string{tc.env}, io.Discard); err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want it to say %q", err, tc.says)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 )
 
 func run(ctx context.Context, args []string) error {
-	o, err := parseRun(args, os.Getenv, os.Stderr)
+	o, err := parseRun(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -25,7 +25,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func initialize(_ context.Context, args []string) error {
-	c, err := parseInit(args, os.Getenv, os.Stderr)
+	c, err := parseInit(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -41,7 +41,7 @@ func initialize(_ context.Context, args []string) error {
 }
 
 func join(ctx context.Context, args []string) error {
-	c, err := parseJoin(args, os.Getenv, os.Stderr)
+	c, err := parseJoin(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -54,7 +54,7 @@ func join(ctx context.Context, args []string) error {
 }
 
 func adminCert(ctx context.Context, args []string) error {
-	o, err := parseAdminCert(args, os.Getenv, os.Stderr)
+	o, err := parseAdminCert(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}
@@ -70,7 +70,7 @@ func adminCert(ctx context.Context, args []string) error {
 }
 
 func recoverAlone(_ context.Context, args []string) error {
-	c, err := parseRecover(args, os.Getenv, os.Stderr)
+	c, err := parseRecover(args, os.Environ(), os.Stderr)
 	if err != nil {
 		return program.Misuse{Err: err}
 	}

@@ -123,6 +123,8 @@ var rules = map[string]rule{
 	agentv1.Agents_Session_FullMethodName: {agents, here},
 	agentv1.Agents_Join_FullMethodName:    {strangers, leader},
 	agentv1.Agents_Renew_FullMethodName:   {agents, leader},
+	agentv1.Agents_Attach_FullMethodName:  {agents, leader},
+	agentv1.Agents_Detach_FullMethodName:  {agents, leader},
 
 	healthv1.Health_Check_FullMethodName: {everybody, here},
 	healthv1.Health_List_FullMethodName:  {viewers, here},

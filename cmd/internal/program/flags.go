@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,20 +17,41 @@ import (
 type Flags struct {
 	set    *flag.FlagSet
 	prefix string
-	env    func(string) string
+	env    map[string]string
+	twins  []string // in the environment, of the flags so far
 	err    error
 }
 
-// NewFlags begins the flags of a verb; help and complaints go to out.
-func NewFlags(program, verb string, env func(string) string, out io.Writer) *Flags {
-	f := &Flags{set: flag.NewFlagSet(program+" "+verb, flag.ContinueOnError), prefix: envName(program) + "_", env: env}
+// NewFlags begins the flags of a verb, in an environment of NAME=VALUE; help and complaints go to out.
+func NewFlags(program, verb string, environ []string, out io.Writer) *Flags {
+	f := &Flags{set: flag.NewFlagSet(program+" "+verb, flag.ContinueOnError), prefix: envName(program) + "_", env: map[string]string{}}
+	for _, setting := range environ {
+		if name, value, _ := strings.Cut(setting, "="); strings.HasPrefix(name, f.prefix) {
+			f.env[name] = value
+		}
+	}
 	f.set.SetOutput(out)
 	return f
 }
 
 func envName(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 
-func (f *Flags) twin(name string) string { return f.env(f.prefix + envName(name)) }
+func (f *Flags) twin(name string) string {
+	twin := f.prefix + envName(name)
+	f.twins = append(f.twins, twin)
+	return f.env[twin]
+}
+
+// Strict refuses settings in the environment that are no flag's twin: what is misspelt in a
+// file of settings must not be mistaken for what is in force. It comes after the flags; the
+// names besides are settings that are read elsewhere.
+func (f *Flags) Strict(besides ...string) {
+	for _, name := range slices.Sorted(maps.Keys(f.env)) {
+		if !slices.Contains(f.twins, name) && !slices.Contains(besides, name) {
+			f.err = errors.Join(f.err, fmt.Errorf("unknown setting %s: there are %s", name, strings.Join(f.twins, ", ")))
+		}
+	}
+}
 
 // Text is a flag that takes anything.
 func (f *Flags) Text(into *string, name, def, usage string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,13 +29,11 @@ func TestTheExitCodeSaysWhoseFaultItIs(t *testing.T) {
 }
 
 func TestAFlagOverridesItsTwin(t *testing.T) {
-	env := func(name string) string {
-		return map[string]string{"RVOL_TEST_STATE_DIR": "/twin", "RVOL_TEST_PEER": "a,b"}[name]
-	}
+	environ := []string{"RVOL_TEST_STATE_DIR=/twin", "RVOL_TEST_PEER=a,b"}
 	parse := func(args ...string) []string {
 		var dir string
 		var peers []string
-		f := NewFlags("rvol-test", "run", env, io.Discard)
+		f := NewFlags("rvol-test", "run", environ, io.Discard)
 		f.Text(&dir, "state-dir", "/default", "")
 		f.List(&peers, "peer", "")
 		if err := f.Parse(args); err != nil {
@@ -47,5 +46,22 @@ func TestAFlagOverridesItsTwin(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c", "d", "/flag"}, parse("--peer", "c", "--peer", "d", "--state-dir", "/flag")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestASettingThatIsNoFlagsTwinIsRefused(t *testing.T) {
+	parse := func(environ ...string) error {
+		var dir string
+		f := NewFlags("rvol-test", "run", environ, io.Discard)
+		f.Text(&dir, "state-dir", "/default", "")
+		f.Strict("RVOL_TEST_SOCKET")
+		return f.Parse(nil)
+	}
+	if err := parse("RVOL_TEST_STATE_DIR=/x", "RVOL_TEST_SOCKET=y", "RVOL_TESTS=z", "PATH=/bin"); err != nil {
+		t.Error(err)
+	}
+	err := parse("RVOL_TEST_STATEDIR=/x", "RVOL_TEST_=")
+	if err == nil || !strings.Contains(err.Error(), "unknown setting RVOL_TEST_STATEDIR: there are RVOL_TEST_STATE_DIR") || !strings.Contains(err.Error(), "RVOL_TEST_:") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -71,6 +71,9 @@ type Config struct {
 // api is what every noun has.
 type api struct{ Config }
 
+// Volumes is the part of the API on volumes, for another door to go through.
+func Volumes(c Config) adminv1.VolumesServer { return &volumes{api: &api{c}} }
+
 // Services registers the API with a server.
 func Services(c Config) func(grpc.ServiceRegistrar) {
 	a := &api{c}

@@ -11,6 +11,7 @@ import (
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
 	agentv1 "rvol/proto/agent/v1"
 )
 
@@ -23,8 +24,9 @@ type Config struct {
 	Collects   *collect.Broker // who wants to know something of an agent
 	Office     enroll.Office
 	Leadership func() door.Leadership
-	Heartbeat  time.Duration // that agents are asked for; whole seconds
-	Loopback   bool          // agents may have loopback addresses: a lab in one machine
+	Volumes    adminv1.VolumesServer // the admin API, by which a node uses volumes
+	Heartbeat  time.Duration         // that agents are asked for; whole seconds
+	Loopback   bool                  // agents may have loopback addresses: a lab in one machine
 	Log        *slog.Logger
 }
 

@@ -35,6 +35,7 @@ type world struct {
 	store  *state.Store
 	inv    *inventory.Inventory
 	client agentv1.AgentsClient
+	front  *front // the admin API
 
 	mu      sync.Mutex
 	refuses error // of every proposal
@@ -50,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, ca: ca, sealed: identity.NewSealingKey(), store: state.NewStore(state.Options{}), inv: inventory.New(), changed: make(chan struct{})}
+	w := &world{t: t, ca: ca, sealed: identity.NewSealingKey(), store: state.NewStore(state.Options{}), inv: inventory.New(), front: &front{}, changed: make(chan struct{})}
 	w.now = door.Leadership{Leading: true, Leader: "c1", Addr: "c1:7170", Changed: w.changed}
 	sealed, err := ca.Seal(w.sealed)
 	if err != nil {
@@ -74,7 +75,7 @@ func (w *world) serve() {
 	}))
 	Service(Config{
 		Name: "c1", Store: w.store, Inventory: w.inv, Proposer: w, Collects: collect.NewBroker(), Office: enroll.Office{Sealing: w.sealed},
-		Leadership: w.leadership, Heartbeat: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Leadership: w.leadership, Volumes: w.front, Heartbeat: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})(server)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()

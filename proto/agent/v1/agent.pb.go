@@ -3816,6 +3816,206 @@ func (x *RenewResponse) GetCoordinators() []string {
 	return nil
 }
 
+type AttachRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachRequest) Reset() {
+	*x = AttachRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachRequest) ProtoMessage() {}
+
+func (x *AttachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
+func (*AttachRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *AttachRequest) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+type AttachResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ready         bool                   `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"` // the device can be used
+	Device        string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"` // what it waits for
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachResponse) Reset() {
+	*x = AttachResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachResponse) ProtoMessage() {}
+
+func (x *AttachResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachResponse.ProtoReflect.Descriptor instead.
+func (*AttachResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AttachResponse) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *AttachResponse) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *AttachResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type DetachRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachRequest) Reset() {
+	*x = DetachRequest{}
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachRequest) ProtoMessage() {}
+
+func (x *DetachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
+func (*DetachRequest) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *DetachRequest) GetVolume() string {
+	if x != nil {
+		return x.Volume
+	}
+	return ""
+}
+
+type DetachResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gone          bool                   `protobuf:"varint,1,opt,name=gone,proto3" json:"gone,omitempty"`      // the volume is not attached there any more
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // what it waits for
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DetachResponse) Reset() {
+	*x = DetachResponse{}
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DetachResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DetachResponse) ProtoMessage() {}
+
+func (x *DetachResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
+func (*DetachResponse) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *DetachResponse) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *DetachResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_agent_v1_agent_proto_rawDesc = "" +
@@ -4171,11 +4371,24 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\rRenewResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x0e\n" +
 	"\x02ca\x18\x02 \x01(\fR\x02ca\x12\"\n" +
-	"\fcoordinators\x18\x03 \x03(\tR\fcoordinators2\xce\x01\n" +
+	"\fcoordinators\x18\x03 \x03(\tR\fcoordinators\"'\n" +
+	"\rAttachRequest\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\"X\n" +
+	"\x0eAttachResponse\x12\x14\n" +
+	"\x05ready\x18\x01 \x01(\bR\x05ready\x12\x16\n" +
+	"\x06device\x18\x02 \x01(\tR\x06device\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"'\n" +
+	"\rDetachRequest\x12\x16\n" +
+	"\x06volume\x18\x01 \x01(\tR\x06volume\">\n" +
+	"\x0eDetachResponse\x12\x12\n" +
+	"\x04gone\x18\x01 \x01(\bR\x04gone\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage2\xdc\x02\n" +
 	"\x06Agents\x12?\n" +
 	"\aSession\x12\x18.rvol.agent.v1.FromAgent\x1a\x16.rvol.agent.v1.ToAgent(\x010\x01\x12?\n" +
 	"\x04Join\x12\x1a.rvol.agent.v1.JoinRequest\x1a\x1b.rvol.agent.v1.JoinResponse\x12B\n" +
-	"\x05Renew\x12\x1b.rvol.agent.v1.RenewRequest\x1a\x1c.rvol.agent.v1.RenewResponseB\x1dZ\x1brvol/proto/agent/v1;agentv1b\x06proto3"
+	"\x05Renew\x12\x1b.rvol.agent.v1.RenewRequest\x1a\x1c.rvol.agent.v1.RenewResponse\x12E\n" +
+	"\x06Attach\x12\x1c.rvol.agent.v1.AttachRequest\x1a\x1d.rvol.agent.v1.AttachResponse\x12E\n" +
+	"\x06Detach\x12\x1c.rvol.agent.v1.DetachRequest\x1a\x1d.rvol.agent.v1.DetachResponseB\x1dZ\x1brvol/proto/agent/v1;agentv1b\x06proto3"
 
 var (
 	file_agent_v1_agent_proto_rawDescOnce sync.Once
@@ -4189,7 +4402,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
@@ -4237,14 +4450,18 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*JoinResponse)(nil),          // 43: rvol.agent.v1.JoinResponse
 	(*RenewRequest)(nil),          // 44: rvol.agent.v1.RenewRequest
 	(*RenewResponse)(nil),         // 45: rvol.agent.v1.RenewResponse
-	nil,                           // 46: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 47: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 48: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 49: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 50: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 51: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 52: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*AttachRequest)(nil),         // 46: rvol.agent.v1.AttachRequest
+	(*AttachResponse)(nil),        // 47: rvol.agent.v1.AttachResponse
+	(*DetachRequest)(nil),         // 48: rvol.agent.v1.DetachRequest
+	(*DetachResponse)(nil),        // 49: rvol.agent.v1.DetachResponse
+	nil,                           // 50: rvol.agent.v1.Hello.AddressesEntry
+	nil,                           // 51: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 52: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 53: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 54: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 55: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 56: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
 	7,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
@@ -4261,7 +4478,7 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	5,  // 11: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
 	12, // 12: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
 	2,  // 13: rvol.agent.v1.ToAgent.collect_request:type_name -> rvol.agent.v1.CollectRequest
-	46, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	50, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
 	8,  // 15: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
 	6,  // 16: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
 	19, // 17: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
@@ -4273,7 +4490,7 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	6,  // 23: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
 	15, // 24: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
 	33, // 25: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
-	47, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	51, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
 	18, // 27: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
 	20, // 28: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
 	21, // 29: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
@@ -4289,25 +4506,29 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	37, // 39: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
 	38, // 40: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
 	32, // 41: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	48, // 42: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	52, // 42: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
 	34, // 43: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
 	36, // 44: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	49, // 45: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	53, // 45: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
 	35, // 46: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	50, // 47: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	54, // 47: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
 	39, // 48: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
 	40, // 49: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	51, // 50: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	52, // 51: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	53, // 52: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	55, // 50: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	56, // 51: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	57, // 52: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
 	0,  // 53: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
 	42, // 54: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
 	44, // 55: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	1,  // 56: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	43, // 57: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	45, // 58: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	56, // [56:59] is the sub-list for method output_type
-	53, // [53:56] is the sub-list for method input_type
+	46, // 56: rvol.agent.v1.Agents.Attach:input_type -> rvol.agent.v1.AttachRequest
+	48, // 57: rvol.agent.v1.Agents.Detach:input_type -> rvol.agent.v1.DetachRequest
+	1,  // 58: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	43, // 59: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	45, // 60: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	47, // 61: rvol.agent.v1.Agents.Attach:output_type -> rvol.agent.v1.AttachResponse
+	49, // 62: rvol.agent.v1.Agents.Detach:output_type -> rvol.agent.v1.DetachResponse
+	58, // [58:63] is the sub-list for method output_type
+	53, // [53:58] is the sub-list for method input_type
 	53, // [53:53] is the sub-list for extension type_name
 	53, // [53:53] is the sub-list for extension extendee
 	0,  // [0:53] is the sub-list for field type_name
@@ -4342,7 +4563,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,8 @@ const (
 	Agents_Session_FullMethodName = "/rvol.agent.v1.Agents/Session"
 	Agents_Join_FullMethodName    = "/rvol.agent.v1.Agents/Join"
 	Agents_Renew_FullMethodName   = "/rvol.agent.v1.Agents/Renew"
+	Agents_Attach_FullMethodName  = "/rvol.agent.v1.Agents/Attach"
+	Agents_Detach_FullMethodName  = "/rvol.agent.v1.Agents/Detach"
 )
 
 // AgentsClient is the client API for Agents service.
@@ -38,6 +40,11 @@ type AgentsClient interface {
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Renew signs a new certificate for the key that the caller already proved.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
+	// Attach makes a volume usable on the caller's own node, which has a replica of it, and says
+	// how far that is; asked again it says so again. There is no way to name another node.
+	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error)
+	// Detach ends the use of a volume on the caller's own node, and says how far that is.
+	Detach(ctx context.Context, in *DetachRequest, opts ...grpc.CallOption) (*DetachResponse, error)
 }
 
 type agentsClient struct {
@@ -81,6 +88,26 @@ func (c *agentsClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *agentsClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AttachResponse)
+	err := c.cc.Invoke(ctx, Agents_Attach_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *agentsClient) Detach(ctx context.Context, in *DetachRequest, opts ...grpc.CallOption) (*DetachResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DetachResponse)
+	err := c.cc.Invoke(ctx, Agents_Detach_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AgentsServer is the server API for Agents service.
 // All implementations must embed UnimplementedAgentsServer
 // for forward compatibility.
@@ -93,6 +120,11 @@ type AgentsServer interface {
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Renew signs a new certificate for the key that the caller already proved.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
+	// Attach makes a volume usable on the caller's own node, which has a replica of it, and says
+	// how far that is; asked again it says so again. There is no way to name another node.
+	Attach(context.Context, *AttachRequest) (*AttachResponse, error)
+	// Detach ends the use of a volume on the caller's own node, and says how far that is.
+	Detach(context.Context, *DetachRequest) (*DetachResponse, error)
 	mustEmbedUnimplementedAgentsServer()
 }
 
@@ -111,6 +143,12 @@ func (UnimplementedAgentsServer) Join(context.Context, *JoinRequest) (*JoinRespo
 }
 func (UnimplementedAgentsServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedAgentsServer) Attach(context.Context, *AttachRequest) (*AttachResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
+}
+func (UnimplementedAgentsServer) Detach(context.Context, *DetachRequest) (*DetachResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Detach not implemented")
 }
 func (UnimplementedAgentsServer) mustEmbedUnimplementedAgentsServer() {}
 func (UnimplementedAgentsServer) testEmbeddedByValue()                {}
@@ -176,6 +214,42 @@ func _Agents_Renew_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Agents_Attach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AttachRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentsServer).Attach(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agents_Attach_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentsServer).Attach(ctx, req.(*AttachRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Agents_Detach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DetachRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentsServer).Detach(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Agents_Detach_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentsServer).Detach(ctx, req.(*DetachRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Agents_ServiceDesc is the grpc.ServiceDesc for Agents service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -190,6 +264,14 @@ var Agents_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Renew",
 			Handler:    _Agents_Renew_Handler,
+		},
+		{
+			MethodName: "Attach",
+			Handler:    _Agents_Attach_Handler,
+		},
+		{
+			MethodName: "Detach",
+			Handler:    _Agents_Detach_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

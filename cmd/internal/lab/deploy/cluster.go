@@ -37,6 +37,9 @@ type Cluster struct {
 	Nodes  []string
 	Client Client
 	Tell   Teller
+
+	// Install puts rvol on a node, as its administrator does; New's takes the programs of the payload.
+	Install string
 }
 
 // A Teller hears of every command before it runs, and may see what it says.
@@ -49,7 +52,7 @@ type Teller interface {
 
 // New is the cluster of a world with so many nodes, as yet without rvol on it; config is where its client configuration will be.
 func New(w World, nodes int, client Client, tell Teller) *Cluster {
-	c := &Cluster{World: w, Client: client, Tell: tell}
+	c := &Cluster{World: w, Client: client, Tell: tell, Install: "ln -sf /opt/rvol/bin/* /usr/bin/; systemctl daemon-reload; systemd-sysusers"}
 	for i := range nodes {
 		c.Nodes = append(c.Nodes, lab.NodeName(i+1))
 	}

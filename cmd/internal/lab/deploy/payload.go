@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"rvol/packaging"
 )
@@ -26,8 +27,8 @@ const (
 
 // Payload makes the folder that is laid at /opt/rvol of each node: the programs of bin, the units and the files that a package would install.
 func Payload(dir, bin string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("make the payload: %w", err)
+	if err := emptied(dir); err != nil {
+		return err
 	}
 	for _, p := range programs {
 		if err := copyProgram(filepath.Join(bin, p), filepath.Join(dir, "bin", p)); err != nil {
@@ -38,11 +39,40 @@ func Payload(dir, bin string) error {
 		lay("systemd", filepath.Join(dir, "etc/systemd/system")),
 		lay("sysusers.d", filepath.Join(dir, "etc/sysusers.d")),
 		lay("modules-load.d", filepath.Join(dir, "etc/modules-load.d")),
+		lay("udev", filepath.Join(dir, "etc/udev/rules.d")),
 		write(filepath.Join(dir, "etc/rvol/agent.env"), []byte(agentEnv)),
 		write(filepath.Join(dir, "etc/rvol/coordinator.env"), []byte(coordinatorEnv)),
 		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
 	)
 	if err != nil {
+		return fmt.Errorf("make the payload: %w", err)
+	}
+	return nil
+}
+
+// Packages makes a payload of folders of packages, by name, instead: installing them is left to the nodes. The settings that a lab wants
+// are beside the units, so that those of the packages stay as they are.
+func Packages(dir string, folders map[string]string) error {
+	if err := emptied(dir); err != nil {
+		return err
+	}
+	for name, from := range folders {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(from)); err != nil {
+			return fmt.Errorf("lay the packages %s into the payload: %w", name, err)
+		}
+	}
+	settings := func(program, env string) error {
+		text := "[Service]\nEnvironment=" + strings.ReplaceAll(strings.TrimSpace(env), "\n", "\nEnvironment=") + "\n"
+		return write(filepath.Join(dir, "etc/systemd/system", program+".service.d/lab.conf"), []byte(text))
+	}
+	return errors.Join(
+		settings("rvol-agent", agentEnv), settings("rvol-coordinator", coordinatorEnv),
+		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
+	)
+}
+
+func emptied(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("make the payload: %w", err)
 	}
 	return nil

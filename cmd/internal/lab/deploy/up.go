@@ -82,10 +82,10 @@ func (c *Cluster) coordinators() []string {
 	return c.Nodes[:3]
 }
 
-// preparation is what an administrator does before rvol comes: the programs where the units expect them, the user, the volume groups.
-func preparation() []string {
+// preparation is what an administrator does before a node joins: rvol, with its units and its user, the volume groups.
+func (c *Cluster) preparation() []string {
 	return []string{
-		"ln -sf /opt/rvol/bin/* /usr/bin/; systemctl daemon-reload; systemd-sysusers",
+		c.Install,
 		"modprobe drbd",
 		"pvcreate -qq /dev/ubdb /dev/ubdc; vgcreate -qq " + ThickVG + " /dev/ubdb; vgcreate -qq " + ThinVG + " /dev/ubdc",
 		"lvcreate -qq -y --type thin-pool -l 90%FREE -n " + ThinPool + " " + ThinVG,
@@ -95,11 +95,11 @@ func preparation() []string {
 
 // prepare prepares all nodes.
 func (c *Cluster) prepare(ctx context.Context) error {
-	for _, line := range preparation() {
+	for _, line := range c.preparation() {
 		c.Tell.Command(strings.Join(c.Nodes, ","), line)
 	}
 	return c.each(c.Nodes, func(n string) error {
-		_, err := c.On(ctx, n, strings.Join(preparation(), "\n"))
+		_, err := c.On(ctx, n, strings.Join(c.preparation(), "\n"))
 		return err
 	})
 }

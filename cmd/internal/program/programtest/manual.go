@@ -14,7 +14,7 @@ import (
 )
 
 // A Verb reads the arguments of a verb as the program does; it writes its help to out.
-type Verb func(args []string, env func(string) string, out io.Writer) error
+type Verb func(args, environ []string, out io.Writer) error
 
 // Manual demands that the manual page tells of every flag of every verb, and that the
 // settings of the unit show those of run with their defaults.
@@ -53,7 +53,7 @@ var flagRE = regexp.MustCompile(`(?m)^  -(\S+)( \w+)?\n(.*)$`)
 func flags(t *testing.T, verb Verb) map[string]string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := verb([]string{"--help"}, func(string) string { return "" }, &out); !errors.Is(err, flag.ErrHelp) {
+	if err := verb([]string{"--help"}, nil, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Fatal(err)
 	}
 	all := map[string]string{}

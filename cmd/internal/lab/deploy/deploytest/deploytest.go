@@ -33,18 +33,43 @@ func Build(dir string) error {
 	return nil
 }
 
+// Packages makes packages of a version into a folder, as `make packages` does, for the machine that nodes are.
+func Packages(dir, version string) error {
+	pack := exec.CommandContext(context.Background(), "../../../../packaging/packages.sh", version, dir)
+	pack.Env = append(os.Environ(), "ARCHITECTURES=amd64", "KINDS=deb")
+	if out, err := pack.CombinedOutput(); err != nil {
+		return fmt.Errorf("make packages: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // Up makes a cluster of the programs in bin for a test, and takes it down at its end.
 func Up(tb testing.TB, bin string, nodes int) *deploy.Cluster {
+	tb.Helper()
+	payload := filepath.Join(tb.TempDir(), "payload")
+	if err := deploy.Payload(payload, bin); err != nil {
+		tb.Fatal(err)
+	}
+	return up(tb, bin, nodes, payload, "")
+}
+
+// UpPackages makes one of the packages in the folder install; all folders are at /opt/rvol of each node.
+func UpPackages(tb testing.TB, bin string, nodes int, folders map[string]string, install string) *deploy.Cluster {
+	tb.Helper()
+	payload := filepath.Join(tb.TempDir(), "payload")
+	if err := deploy.Packages(payload, folders); err != nil {
+		tb.Fatal(err)
+	}
+	return up(tb, bin, nodes, payload, "dpkg -i /opt/rvol/"+install+"/*.deb >/run/dpkg.log 2>&1 || { cat /run/dpkg.log >&2; exit 1; }")
+}
+
+func up(tb testing.TB, bin string, nodes int, payload, install string) *deploy.Cluster {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/tmp", "rl") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	payload := filepath.Join(tb.TempDir(), "payload")
-	if err := deploy.Payload(payload, bin); err != nil {
-		tb.Fatal(err)
-	}
 	w, err := kernel.New(lab.Config{
 		Name: "test-" + filepath.Base(dir), Dir: dir, Nodes: nodes, Disks: deploy.Disks, DiskSize: 1 << 30, Payload: payload,
 	}, filepath.Join(bin, "rvol-lab"))
@@ -53,6 +78,9 @@ func Up(tb testing.TB, bin string, nodes int) *deploy.Cluster {
 	}
 	begun := time.Now()
 	c := deploy.New(serve(tb, w, dir), nodes, deploy.Client{Program: filepath.Join(bin, "rvol"), Config: filepath.Join(dir, "admin.yaml")}, quiet{})
+	if install != "" {
+		c.Install = install
+	}
 	tb.Cleanup(func() { keepLogs(tb, c) })
 	if err := w.Up(tb.Context(), tb.Output()); err != nil {
 		tb.Fatal(err)
