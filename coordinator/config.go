@@ -27,6 +27,8 @@ type Config struct {
 	Metrics        net.Listener // for monitoring, over plain HTTP; nil: none
 	MetricsVolumes int          // of how many volumes the leader tells one by one; 0: metrics.MaxVolumes
 
+	Dashboard Dashboard // for browsers
+
 	// Dial reaches the API and Raft addresses of other members; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 

@@ -22,6 +22,7 @@ import (
 	"rvol/coordinator/serve/enroll"
 	"rvol/coordinator/serve/health"
 	"rvol/coordinator/serve/metrics"
+	"rvol/coordinator/serve/web"
 	"rvol/coordinator/state"
 	"rvol/proto/identity"
 )
@@ -40,6 +41,7 @@ type member struct {
 	leadership *leadership
 	metrics    *metrics.Metrics
 	collects   *collect.Broker
+	web        *web.Server    // nil: this member serves no dashboard
 	proposer   state.Proposer // node, counted
 	failed     chan error     // why this process must end
 }
@@ -132,6 +134,10 @@ func (m *member) dialRaft(ctx context.Context, addr string) (net.Conn, error) {
 
 // serve runs everything until ctx ends or something fails for good.
 func (m *member) serve(ctx context.Context) error {
+	look, err := m.dashboard()
+	if err != nil {
+		return err
+	}
 	api := admin.Services(m.admin())
 	m.measure(api)
 	server := serve.New(serve.Config{
@@ -155,6 +161,9 @@ func (m *member) serve(ctx context.Context) error {
 	})
 	if m.Metrics != nil {
 		g.Go(func() error { m.probe(ctx); return nil })
+	}
+	if m.web != nil {
+		g.Go(func() error { return look.serve(ctx, server) })
 	}
 	if m.Local != nil {
 		g.Go(func() error { return m.serveLocal(ctx) })

@@ -31,6 +31,9 @@ type RunOptions struct {
 	MetricsVolumes int
 	MaxResyncs     int
 	Repairs        repair.Limits
+	Dashboard      string // - is none
+	DashboardCert  string // PEM files; empty: it signs one itself
+	DashboardKey   string
 	LabLoopback    bool
 	Debug          bool
 }
@@ -68,7 +71,10 @@ func (c *Config) listen(ctx context.Context, o RunOptions) (err error) {
 	if c.Raft, err = listen.Listen(ctx, "tcp", o.RaftListen); err != nil {
 		return fmt.Errorf("listen for the other coordinators: %w", err)
 	}
-	if c.Metrics, err = probe.Listen(ctx, o.Metrics, c.Log); err != nil || o.Socket == "" {
+	if c.Metrics, err = probe.Listen(ctx, o.Metrics, c.Log); err != nil {
+		return err
+	}
+	if c.Dashboard, err = listenDashboard(ctx, o, c.Log); err != nil || o.Socket == "" {
 		return err
 	}
 	c.Local, err = listenLocal(ctx, o.Socket)
@@ -77,7 +83,7 @@ func (c *Config) listen(ctx context.Context, o RunOptions) (err error) {
 
 func (c *Config) closeListeners() error {
 	var errs []error
-	for _, l := range []net.Listener{c.API, c.Raft, c.Metrics} {
+	for _, l := range []net.Listener{c.API, c.Raft, c.Metrics, c.Dashboard.Listener} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}

@@ -8,15 +8,20 @@ import (
 	"rvol/coordinator/serve/admin"
 	"rvol/coordinator/serve/agents"
 	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
 )
 
 // admin is what the admin API is made of.
 func (m *member) admin() admin.Config {
-	return admin.Config{
+	c := admin.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
 		Collects: m.collects, Self: m.self, Scrape: m.scrape, Secrets: m.secrets,
 	}
+	if m.web != nil {
+		c.Link = func(v admin.Visitor) (*adminv1.DashboardLink, error) { return m.web.Link(v.ID, v.Key, v.Until) }
+	}
+	return c
 }
 
 // agents is what the agents' door is made of.

@@ -18,6 +18,10 @@ for p in git make gcc libc6-dev ca-certificates; do
 done
 # shellcheck disable=SC2086 # a list of words
 [ -z "$want" ] || install $want
+# The dashboard is tested in a real browser. Ubuntu's own package of that name is a snap, which shuts itself in too well.
+if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
+  install chromium fonts-dejavu-core
+fi
 # Any Go from 1.21 on fetches the toolchain that go.mod asks for by itself.
 minor=$(go env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p')
 if [ "${minor:-0}" -lt 21 ]; then

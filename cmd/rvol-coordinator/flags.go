@@ -20,11 +20,12 @@ const name = "rvol-coordinator"
 
 // Where things are unless told otherwise.
 const (
-	defaultDir     = "/var/lib/rvol/coordinator"
-	defaultSocket  = "/run/rvol-coordinator/local.sock"
-	defaultAPI     = ":7170"
-	defaultRaft    = ":7171"
-	defaultMetrics = "localhost:7172"
+	defaultDir       = "/var/lib/rvol/coordinator"
+	defaultSocket    = "/run/rvol-coordinator/local.sock"
+	defaultAPI       = ":7170"
+	defaultRaft      = ":7171"
+	defaultMetrics   = "localhost:7172"
+	defaultDashboard = "localhost:7174"
 )
 
 func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, error) {
@@ -43,6 +44,9 @@ func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, er
 	f.Number(&o.Repairs.PerNode, "max-repairs-per-node", repair.DefaultLimits().PerNode, "in how many of them a node takes part")
 	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
 	f.Number(&o.MetricsVolumes, "metrics-volumes", metrics.MaxVolumes, "of how many volumes the leader tells monitoring one by one, those first that are not well")
+	f.Text(&o.Dashboard, "dashboard", defaultDashboard, "where browsers are shown the dashboard, over TLS, with a link from rvol dashboard; - is nowhere")
+	f.Text(&o.DashboardCert, "dashboard-cert", "", "PEM file of the certificate that browsers are shown (default: it signs one itself)")
+	f.Text(&o.DashboardKey, "dashboard-key", "", "PEM file of that certificate's key")
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
 	f.Strict()

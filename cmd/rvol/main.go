@@ -19,5 +19,5 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return cli.Run(ctx, cli.Env{}, os.Args[1:])
+	return cli.Run(ctx, cli.Env{Open: open}, os.Args[1:])
 }

@@ -164,6 +164,10 @@ func (s *Server) caller(ctx context.Context, method string) (c door.Caller, forw
 	if len(c.RequestID) > maxRequestID {
 		return c, false, fmt.Errorf("%w: the request id has %d characters, at most %d are kept", model.ErrInvalid, len(c.RequestID), maxRequestID)
 	}
+	if ctx.Value(insideKey{}) != nil {
+		c, err = s.guest(md, method)
+		return c, false, err
+	}
 	p, err := s.peer(ctx, method)
 	if errors.Is(err, identity.ErrNoCertificate) {
 		return c, false, nil
@@ -171,8 +175,9 @@ func (s *Server) caller(ctx context.Context, method string) (c door.Caller, forw
 	if err != nil {
 		return c, false, err
 	}
-	c.ID, c.Key = p.ID, p.Key
+	c.ID, c.Key, c.Until = p.ID, p.Key, p.Cert.NotAfter
 	if p.ID.Role == identity.Server && len(md.Get(headerCaller)) > 0 {
+		c.Until = time.Time{}
 		if c.ID, c.Key, err = onBehalf(md); err == nil && !c.Stranger() {
 			err = s.known(c.Key, c.ID)
 		}

@@ -104,6 +104,8 @@ var rules = map[string]rule{
 	adminv1.Events_Watch_FullMethodName:   {viewers, anywhere},
 	adminv1.Events_Changes_FullMethodName: {viewers, anywhere},
 
+	adminv1.Dashboard_Link_FullMethodName: {viewers, here},
+
 	adminv1.Tokens_List_FullMethodName:   {admins, anywhere},
 	adminv1.Tokens_Create_FullMethodName: {admins, leader},
 	adminv1.Tokens_Delete_FullMethodName: {admins, leader},

@@ -63,6 +63,7 @@ type Server struct {
 	Config
 	grpc    *grpc.Server
 	forward *forwarder
+	inside  *inside
 	limits  *limit.Limiter
 }
 
@@ -85,6 +86,7 @@ func New(c Config) *Server {
 	for _, register := range c.Services {
 		register(s.grpc)
 	}
+	s.inside = newInside(s)
 	return s
 }
 
@@ -93,6 +95,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.grpc.Serve(l) }()
 	defer s.forward.close()
+	defer s.inside.run()()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve the API on %s: %w", l.Addr(), err)

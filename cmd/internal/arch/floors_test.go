@@ -45,6 +45,7 @@ var floors = []rule{
 	{"rvol/coordinator/consensus", []string{"rvol/coordinator/model", "rvol/coordinator/state"}, "Raft and nothing else"},
 	{"rvol/coordinator/control", []string{"rvol/coordinator/model", "rvol/coordinator/state", "rvol/coordinator/inventory", "rvol/coordinator/decide", "rvol/drbd"}, "the loop asks for a Proposer, not for Raft"},
 	{"rvol/coordinator/serve", []string{"rvol/coordinator/model", "rvol/coordinator/state", "rvol/coordinator/inventory", "rvol/coordinator/audit", "rvol/coordinator/decide", "rvol/coordinator/control", "rvol/drbd", "rvol/proto"}, "the doors never import consensus"},
+	{"rvol/coordinator/serve/web", []string{"rvol/proto"}, "the dashboard is a client of the admin API"},
 	{"rvol/coordinator", []string{"rvol/drbd", "rvol/proto"}, "agent and coordinator meet only in proto"},
 
 	{"rvol/packaging", nil, "files that programs carry with them"},
@@ -54,7 +55,7 @@ var floors = []rule{
 
 // alone are the packages of other modules that only one folder may import.
 var alone = map[string][]string{
-	"os/exec":                          {"rvol/agent/host", "rvol/cmd/internal/lab", "rvol/cmd/internal/arch", "rvol/cmd/rvol-lab"},
+	"os/exec":                          {"rvol/agent/host", "rvol/cmd/internal/lab", "rvol/cmd/internal/arch", "rvol/cmd/rvol-lab", "rvol/cmd/rvol"},
 	"github.com/hashicorp/raft":        {"rvol/coordinator/consensus", "rvol/cmd/internal/lab", "rvol/coordinator"},
 	"github.com/hashicorp/raft-boltdb": {"rvol/coordinator/consensus"},
 	"github.com/prometheus":            {"rvol/proto/probe", "rvol/coordinator/serve/metrics", "rvol/agent/metrics"},

@@ -23,6 +23,9 @@ type Env struct {
 	// Endpoints are used when neither --endpoint nor a configuration file names any. Only with Dial.
 	Endpoints []string
 
+	// Open shows a link in a browser; nil: there is none.
+	Open func(ctx context.Context, link string) error
+
 	Getenv     func(name string) string
 	Now        func() time.Time
 	IsTerminal func(stream any) bool // asked about Stdin, Stdout and Stderr

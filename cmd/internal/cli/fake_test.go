@@ -84,6 +84,7 @@ func (f *fake) listen(t *testing.T, l net.Listener, opts ...grpc.ServerOption) {
 	adminv1.RegisterHoldsServer(s, fakeHolds{})
 	adminv1.RegisterOrphansServer(s, fakeOrphans{})
 	adminv1.RegisterObjectsServer(s, fakeObjects{f: f})
+	adminv1.RegisterDashboardServer(s, fakeDashboard{})
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Stop(); running.Wait() })

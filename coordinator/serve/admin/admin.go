@@ -59,7 +59,8 @@ type Config struct {
 	Raft       Raft
 	Trail      Trail
 	Leadership func() door.Leadership
-	Lapse      func(identity.ID) error // why a machine's certificate was taken though out of its time; nil: it was in it
+	Link       func(Visitor) (*adminv1.DashboardLink, error) // lets a browser in; nil: there is no dashboard here
+	Lapse      func(identity.ID) error                       // why a machine's certificate was taken though out of its time; nil: it was in it
 
 	// For support bundles: agents that can be asked, and what this coordinator tells of itself.
 	Collects *collect.Broker
@@ -94,5 +95,6 @@ func Services(c Config) func(grpc.ServiceRegistrar) {
 		adminv1.RegisterHoldsServer(r, &holds{api: a})
 		adminv1.RegisterOrphansServer(r, &orphans{api: a})
 		adminv1.RegisterSupportServer(r, &support{api: a})
+		adminv1.RegisterDashboardServer(r, &dashboard{api: a})
 	}
 }

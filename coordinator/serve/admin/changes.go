@@ -29,6 +29,9 @@ func (s *events) Changes(r *adminv1.ChangesRequest, stream grpc.ServerStreamingS
 			n.add(k, 0)
 		}
 	})()
+	if err := stream.SendHeader(nil); err != nil { // from here on, nothing is missed
+		return err
+	}
 	for {
 		select {
 		case <-n.wake:

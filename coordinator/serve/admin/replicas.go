@@ -71,7 +71,7 @@ func (r replicaView) proto() *adminv1.Replica {
 	if res, up := r.resource(); up && r.agent.Known() {
 		out.Role, out.Connection = string(res.Role), worst(res)
 		out.Opener, out.Open = res.Open()
-		out.SyncPercent = r.syncPercent()
+		out.SyncPercent, out.Peers = r.syncPercent(), r.peers(res)
 	}
 	if c, ok := r.Conditions.Get("Scheduled"); ok {
 		out.Conditions = append(out.Conditions, condition(c))

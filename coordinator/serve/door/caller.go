@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"time"
 
 	"rvol/coordinator/state"
 	"rvol/proto/identity"
@@ -18,6 +19,9 @@ const (
 type Caller struct {
 	ID  identity.ID
 	Key identity.Fingerprint // of the certificate shown; zero for a stranger
+
+	// Until is when that certificate lapses; zero when another coordinator hands the call on.
+	Until time.Time
 
 	// RequestID is the client's name of the call; RequestHash is of what it asked.
 	RequestID   string

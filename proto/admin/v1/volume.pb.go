@@ -499,6 +499,7 @@ type Replica struct {
 	Open          bool                   `protobuf:"varint,15,opt,name=open,proto3" json:"open,omitempty"`
 	Device        string                 `protobuf:"bytes,16,opt,name=device,proto3" json:"device,omitempty"` // path on its node
 	Opener        string                 `protobuf:"bytes,17,opt,name=opener,proto3" json:"opener,omitempty"`
+	Peers         []*ReplicaPeer         `protobuf:"bytes,18,rep,name=peers,proto3" json:"peers,omitempty"` // its connections, as last reported
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -652,6 +653,98 @@ func (x *Replica) GetOpener() string {
 	return ""
 }
 
+func (x *Replica) GetPeers() []*ReplicaPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// ReplicaPeer is a connection of a replica, as its own end sees it.
+type ReplicaPeer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`                                             // of the replica at the other end; -1: not known
+	Connection    string                 `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`                              // Connected, Connecting, StandAlone ...
+	Replication   string                 `protobuf:"bytes,3,opt,name=replication,proto3" json:"replication,omitempty"`                            // Established, SyncSource, SyncTarget ...; of the device that is furthest behind
+	Disk          string                 `protobuf:"bytes,4,opt,name=disk,proto3" json:"disk,omitempty"`                                          // of the other end
+	SyncPercent   *float64               `protobuf:"fixed64,5,opt,name=sync_percent,json=syncPercent,proto3,oneof" json:"sync_percent,omitempty"` // absent: nothing is being copied
+	OutOfSync     int64                  `protobuf:"varint,6,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"`            // bytes, of all devices
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaPeer) Reset() {
+	*x = ReplicaPeer{}
+	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaPeer) ProtoMessage() {}
+
+func (x *ReplicaPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaPeer.ProtoReflect.Descriptor instead.
+func (*ReplicaPeer) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReplicaPeer) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ReplicaPeer) GetConnection() string {
+	if x != nil {
+		return x.Connection
+	}
+	return ""
+}
+
+func (x *ReplicaPeer) GetReplication() string {
+	if x != nil {
+		return x.Replication
+	}
+	return ""
+}
+
+func (x *ReplicaPeer) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *ReplicaPeer) GetSyncPercent() float64 {
+	if x != nil && x.SyncPercent != nil {
+		return *x.SyncPercent
+	}
+	return 0
+}
+
+func (x *ReplicaPeer) GetOutOfSync() int64 {
+	if x != nil {
+		return x.OutOfSync
+	}
+	return 0
+}
+
 type Attachment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Meta          *Meta                  `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"` // name is VOLUME/NODE
@@ -667,7 +760,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	mi := &file_admin_v1_volume_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +772,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	mi := &file_admin_v1_volume_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +785,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{5}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Attachment) GetMeta() *Meta {
@@ -760,7 +853,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	mi := &file_admin_v1_volume_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +865,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	mi := &file_admin_v1_volume_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +878,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{6}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Operation) GetMeta() *Meta {
@@ -853,7 +946,7 @@ type ListVolumesResponse struct {
 
 func (x *ListVolumesResponse) Reset() {
 	*x = ListVolumesResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	mi := &file_admin_v1_volume_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +958,7 @@ func (x *ListVolumesResponse) String() string {
 func (*ListVolumesResponse) ProtoMessage() {}
 
 func (x *ListVolumesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	mi := &file_admin_v1_volume_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +971,7 @@ func (x *ListVolumesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVolumesResponse.ProtoReflect.Descriptor instead.
 func (*ListVolumesResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{7}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListVolumesResponse) GetVolumes() []*Volume {
@@ -897,7 +990,7 @@ type ListReplicasResponse struct {
 
 func (x *ListReplicasResponse) Reset() {
 	*x = ListReplicasResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	mi := &file_admin_v1_volume_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1002,7 @@ func (x *ListReplicasResponse) String() string {
 func (*ListReplicasResponse) ProtoMessage() {}
 
 func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	mi := &file_admin_v1_volume_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1015,7 @@ func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{8}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListReplicasResponse) GetReplicas() []*Replica {
@@ -941,7 +1034,7 @@ type ListAttachmentsResponse struct {
 
 func (x *ListAttachmentsResponse) Reset() {
 	*x = ListAttachmentsResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	mi := &file_admin_v1_volume_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1046,7 @@ func (x *ListAttachmentsResponse) String() string {
 func (*ListAttachmentsResponse) ProtoMessage() {}
 
 func (x *ListAttachmentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	mi := &file_admin_v1_volume_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1059,7 @@ func (x *ListAttachmentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAttachmentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAttachmentsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{9}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListAttachmentsResponse) GetAttachments() []*Attachment {
@@ -985,7 +1078,7 @@ type ListOperationsResponse struct {
 
 func (x *ListOperationsResponse) Reset() {
 	*x = ListOperationsResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	mi := &file_admin_v1_volume_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1090,7 @@ func (x *ListOperationsResponse) String() string {
 func (*ListOperationsResponse) ProtoMessage() {}
 
 func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	mi := &file_admin_v1_volume_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1103,7 @@ func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOperationsResponse.ProtoReflect.Descriptor instead.
 func (*ListOperationsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{10}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListOperationsResponse) GetOperations() []*Operation {
@@ -1036,7 +1129,7 @@ type CreateVolumeRequest struct {
 
 func (x *CreateVolumeRequest) Reset() {
 	*x = CreateVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[11]
+	mi := &file_admin_v1_volume_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1141,7 @@ func (x *CreateVolumeRequest) String() string {
 func (*CreateVolumeRequest) ProtoMessage() {}
 
 func (x *CreateVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[11]
+	mi := &file_admin_v1_volume_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1154,7 @@ func (x *CreateVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVolumeRequest.ProtoReflect.Descriptor instead.
 func (*CreateVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{11}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateVolumeRequest) GetName() string {
@@ -1134,7 +1227,7 @@ type SetVolumeRequest struct {
 
 func (x *SetVolumeRequest) Reset() {
 	*x = SetVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[12]
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1239,7 @@ func (x *SetVolumeRequest) String() string {
 func (*SetVolumeRequest) ProtoMessage() {}
 
 func (x *SetVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[12]
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1252,7 @@ func (x *SetVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVolumeRequest.ProtoReflect.Descriptor instead.
 func (*SetVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{12}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetVolumeRequest) GetName() string {
@@ -1214,7 +1307,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1319,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1332,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CancelRequest) GetName() string {
@@ -1267,7 +1360,7 @@ type ResizeVolumeRequest struct {
 
 func (x *ResizeVolumeRequest) Reset() {
 	*x = ResizeVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1372,7 @@ func (x *ResizeVolumeRequest) String() string {
 func (*ResizeVolumeRequest) ProtoMessage() {}
 
 func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1385,7 @@ func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeVolumeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResizeVolumeRequest) GetName() string {
@@ -1328,7 +1421,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1433,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1446,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Place) GetNode() string {
@@ -1388,7 +1481,7 @@ type AddReplicaRequest struct {
 
 func (x *AddReplicaRequest) Reset() {
 	*x = AddReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1493,7 @@ func (x *AddReplicaRequest) String() string {
 func (*AddReplicaRequest) ProtoMessage() {}
 
 func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1506,7 @@ func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReplicaRequest.ProtoReflect.Descriptor instead.
 func (*AddReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AddReplicaRequest) GetVolume() string {
@@ -1448,7 +1541,7 @@ type MoveReplicaRequest struct {
 
 func (x *MoveReplicaRequest) Reset() {
 	*x = MoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1553,7 @@ func (x *MoveReplicaRequest) String() string {
 func (*MoveReplicaRequest) ProtoMessage() {}
 
 func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1566,7 @@ func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*MoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MoveReplicaRequest) GetName() string {
@@ -1508,7 +1601,7 @@ type RemoveReplicaRequest struct {
 
 func (x *RemoveReplicaRequest) Reset() {
 	*x = RemoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1613,7 @@ func (x *RemoveReplicaRequest) String() string {
 func (*RemoveReplicaRequest) ProtoMessage() {}
 
 func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1626,7 @@ func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*RemoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveReplicaRequest) GetName() string {
@@ -1568,7 +1661,7 @@ type RetypeReplicaRequest struct {
 
 func (x *RetypeReplicaRequest) Reset() {
 	*x = RetypeReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1673,7 @@ func (x *RetypeReplicaRequest) String() string {
 func (*RetypeReplicaRequest) ProtoMessage() {}
 
 func (x *RetypeReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1686,7 @@ func (x *RetypeReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetypeReplicaRequest.ProtoReflect.Descriptor instead.
 func (*RetypeReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RetypeReplicaRequest) GetName() string {
@@ -1627,7 +1720,7 @@ type RetryRequest struct {
 
 func (x *RetryRequest) Reset() {
 	*x = RetryRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1732,7 @@ func (x *RetryRequest) String() string {
 func (*RetryRequest) ProtoMessage() {}
 
 func (x *RetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1745,7 @@ func (x *RetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRequest.ProtoReflect.Descriptor instead.
 func (*RetryRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RetryRequest) GetVolume() string {
@@ -1679,7 +1772,7 @@ type TransitionBegun struct {
 
 func (x *TransitionBegun) Reset() {
 	*x = TransitionBegun{}
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1784,7 @@ func (x *TransitionBegun) String() string {
 func (*TransitionBegun) ProtoMessage() {}
 
 func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1797,7 @@ func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionBegun.ProtoReflect.Descriptor instead.
 func (*TransitionBegun) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TransitionBegun) GetVolume() *Volume {
@@ -1731,7 +1824,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[22]
+	mi := &file_admin_v1_volume_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +1836,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[22]
+	mi := &file_admin_v1_volume_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +1849,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{22}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1831,7 +1924,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\fcompleted_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x12\x1d\n" +
 	"\areplica\x18\x06 \x01(\x05H\x00R\areplica\x88\x01\x01B\n" +
 	"\n" +
-	"\b_replica\"\xda\x03\n" +
+	"\b_replica\"\x8c\x04\n" +
 	"\aReplica\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x12\x16\n" +
 	"\x06volume\x18\x02 \x01(\tR\x06volume\x12\x0e\n" +
@@ -1854,7 +1947,18 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\fsync_percent\x18\x0e \x01(\x01H\x00R\vsyncPercent\x88\x01\x01\x12\x12\n" +
 	"\x04open\x18\x0f \x01(\bR\x04open\x12\x16\n" +
 	"\x06device\x18\x10 \x01(\tR\x06device\x12\x16\n" +
-	"\x06opener\x18\x11 \x01(\tR\x06openerB\x0f\n" +
+	"\x06opener\x18\x11 \x01(\tR\x06opener\x120\n" +
+	"\x05peers\x18\x12 \x03(\v2\x1a.rvol.admin.v1.ReplicaPeerR\x05peersB\x0f\n" +
+	"\r_sync_percent\"\xcc\x01\n" +
+	"\vReplicaPeer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x02 \x01(\tR\n" +
+	"connection\x12 \n" +
+	"\vreplication\x18\x03 \x01(\tR\vreplication\x12\x12\n" +
+	"\x04disk\x18\x04 \x01(\tR\x04disk\x12&\n" +
+	"\fsync_percent\x18\x05 \x01(\x01H\x00R\vsyncPercent\x88\x01\x01\x12\x1e\n" +
+	"\vout_of_sync\x18\x06 \x01(\x03R\toutOfSyncB\x0f\n" +
 	"\r_sync_percent\"\xe7\x01\n" +
 	"\n" +
 	"Attachment\x12'\n" +
@@ -1994,117 +2098,119 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
 	(*Transition)(nil),              // 2: rvol.admin.v1.Transition
 	(*TransitionStep)(nil),          // 3: rvol.admin.v1.TransitionStep
 	(*Replica)(nil),                 // 4: rvol.admin.v1.Replica
-	(*Attachment)(nil),              // 5: rvol.admin.v1.Attachment
-	(*Operation)(nil),               // 6: rvol.admin.v1.Operation
-	(*ListVolumesResponse)(nil),     // 7: rvol.admin.v1.ListVolumesResponse
-	(*ListReplicasResponse)(nil),    // 8: rvol.admin.v1.ListReplicasResponse
-	(*ListAttachmentsResponse)(nil), // 9: rvol.admin.v1.ListAttachmentsResponse
-	(*ListOperationsResponse)(nil),  // 10: rvol.admin.v1.ListOperationsResponse
-	(*CreateVolumeRequest)(nil),     // 11: rvol.admin.v1.CreateVolumeRequest
-	(*SetVolumeRequest)(nil),        // 12: rvol.admin.v1.SetVolumeRequest
-	(*CancelRequest)(nil),           // 13: rvol.admin.v1.CancelRequest
-	(*ResizeVolumeRequest)(nil),     // 14: rvol.admin.v1.ResizeVolumeRequest
-	(*Place)(nil),                   // 15: rvol.admin.v1.Place
-	(*AddReplicaRequest)(nil),       // 16: rvol.admin.v1.AddReplicaRequest
-	(*MoveReplicaRequest)(nil),      // 17: rvol.admin.v1.MoveReplicaRequest
-	(*RemoveReplicaRequest)(nil),    // 18: rvol.admin.v1.RemoveReplicaRequest
-	(*RetypeReplicaRequest)(nil),    // 19: rvol.admin.v1.RetypeReplicaRequest
-	(*RetryRequest)(nil),            // 20: rvol.admin.v1.RetryRequest
-	(*TransitionBegun)(nil),         // 21: rvol.admin.v1.TransitionBegun
-	(*AttachRequest)(nil),           // 22: rvol.admin.v1.AttachRequest
-	nil,                             // 23: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 25: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 26: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 27: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 28: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 30: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 31: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 32: rvol.admin.v1.DeleteRequest
-	(*AdoptVolumeRequest)(nil),      // 33: rvol.admin.v1.AdoptVolumeRequest
-	(*Done)(nil),                    // 34: rvol.admin.v1.Done
+	(*ReplicaPeer)(nil),             // 5: rvol.admin.v1.ReplicaPeer
+	(*Attachment)(nil),              // 6: rvol.admin.v1.Attachment
+	(*Operation)(nil),               // 7: rvol.admin.v1.Operation
+	(*ListVolumesResponse)(nil),     // 8: rvol.admin.v1.ListVolumesResponse
+	(*ListReplicasResponse)(nil),    // 9: rvol.admin.v1.ListReplicasResponse
+	(*ListAttachmentsResponse)(nil), // 10: rvol.admin.v1.ListAttachmentsResponse
+	(*ListOperationsResponse)(nil),  // 11: rvol.admin.v1.ListOperationsResponse
+	(*CreateVolumeRequest)(nil),     // 12: rvol.admin.v1.CreateVolumeRequest
+	(*SetVolumeRequest)(nil),        // 13: rvol.admin.v1.SetVolumeRequest
+	(*CancelRequest)(nil),           // 14: rvol.admin.v1.CancelRequest
+	(*ResizeVolumeRequest)(nil),     // 15: rvol.admin.v1.ResizeVolumeRequest
+	(*Place)(nil),                   // 16: rvol.admin.v1.Place
+	(*AddReplicaRequest)(nil),       // 17: rvol.admin.v1.AddReplicaRequest
+	(*MoveReplicaRequest)(nil),      // 18: rvol.admin.v1.MoveReplicaRequest
+	(*RemoveReplicaRequest)(nil),    // 19: rvol.admin.v1.RemoveReplicaRequest
+	(*RetypeReplicaRequest)(nil),    // 20: rvol.admin.v1.RetypeReplicaRequest
+	(*RetryRequest)(nil),            // 21: rvol.admin.v1.RetryRequest
+	(*TransitionBegun)(nil),         // 22: rvol.admin.v1.TransitionBegun
+	(*AttachRequest)(nil),           // 23: rvol.admin.v1.AttachRequest
+	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 25: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 26: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 27: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 28: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 29: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 31: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 32: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 33: rvol.admin.v1.DeleteRequest
+	(*AdoptVolumeRequest)(nil),      // 34: rvol.admin.v1.AdoptVolumeRequest
+	(*Done)(nil),                    // 35: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	27, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	28, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
 	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
 	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	28, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	29, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
 	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
-	5,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	29, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	6,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
+	30, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
 	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
-	29, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	29, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	27, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	28, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	27, // 14: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	28, // 15: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	27, // 16: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	29, // 17: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
-	1,  // 18: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
-	4,  // 19: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
-	5,  // 20: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
-	6,  // 21: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	23, // 22: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	24, // 23: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	25, // 24: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	30, // 25: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	26, // 26: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	0,  // 27: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
-	15, // 28: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	15, // 29: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	15, // 30: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	1,  // 31: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
-	2,  // 32: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
-	31, // 33: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 34: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
-	12, // 35: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	32, // 36: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	14, // 37: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
-	13, // 38: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
-	22, // 39: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	22, // 40: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	33, // 41: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
-	31, // 42: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	16, // 43: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
-	17, // 44: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
-	18, // 45: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
-	19, // 46: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
-	20, // 47: rvol.admin.v1.Replicas.Retry:input_type -> rvol.admin.v1.RetryRequest
-	31, // 48: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	31, // 49: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 50: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 51: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 52: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	34, // 53: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 54: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	1,  // 55: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
-	5,  // 56: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	34, // 57: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	1,  // 58: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
-	8,  // 59: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	21, // 60: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
-	21, // 61: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
-	21, // 62: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
-	21, // 63: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
-	34, // 64: rvol.admin.v1.Replicas.Retry:output_type -> rvol.admin.v1.Done
-	9,  // 65: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	10, // 66: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	50, // [50:67] is the sub-list for method output_type
-	33, // [33:50] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	30, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	30, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	28, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	29, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	5,  // 14: rvol.admin.v1.Replica.peers:type_name -> rvol.admin.v1.ReplicaPeer
+	28, // 15: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	29, // 16: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	28, // 17: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	30, // 18: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	1,  // 19: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
+	4,  // 20: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
+	6,  // 21: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
+	7,  // 22: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
+	24, // 23: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	25, // 24: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	26, // 25: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	31, // 26: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	27, // 27: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	0,  // 28: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
+	16, // 29: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	16, // 30: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	16, // 31: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	1,  // 32: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
+	2,  // 33: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
+	32, // 34: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	12, // 35: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
+	13, // 36: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
+	33, // 37: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	15, // 38: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
+	14, // 39: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
+	23, // 40: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	23, // 41: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	34, // 42: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
+	32, // 43: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	17, // 44: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
+	18, // 45: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
+	19, // 46: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
+	20, // 47: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
+	21, // 48: rvol.admin.v1.Replicas.Retry:input_type -> rvol.admin.v1.RetryRequest
+	32, // 49: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	32, // 50: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	8,  // 51: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 52: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 53: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	35, // 54: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 55: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	1,  // 56: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
+	6,  // 57: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	35, // 58: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	1,  // 59: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
+	9,  // 60: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	22, // 61: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	22, // 62: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	22, // 63: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	22, // 64: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
+	35, // 65: rvol.admin.v1.Replicas.Retry:output_type -> rvol.admin.v1.Done
+	10, // 66: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	11, // 67: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	51, // [51:68] is the sub-list for method output_type
+	34, // [34:51] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_volume_proto_init() }
@@ -2117,14 +2223,15 @@ func file_admin_v1_volume_proto_init() {
 	file_admin_v1_volume_proto_msgTypes[1].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[3].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[4].OneofWrappers = []any{}
-	file_admin_v1_volume_proto_msgTypes[12].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[5].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -33,6 +33,9 @@ type Config struct {
 	Log          *slog.Logger
 	Heartbeat    time.Duration // of agents; 0: the coordinator's default
 
+	// Dashboard is where the coordinator of a node lets browsers in, on the real network; nil: nowhere.
+	Dashboard func(node string) (net.Listener, error)
+
 	// Hook is called by the agent of a node after each of its steps; an error crashes it there.
 	Hook func(node, point string) error
 }
