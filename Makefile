@@ -19,7 +19,8 @@ demo: setup build ## The main job on real kernels; KEEP=1 leaves the cluster run
 	$(BIN)/rvol-lab demo $(if $(KEEP),--keep)
 
 test: setup build ## All tests: units, scripts in the simulated world, kernel lab
-	CGO_ENABLED=1 go test -race -shuffle=on ./...
+	@mkdir -p .cache/test
+	CGO_ENABLED=1 go test -race -shuffle=on -artifacts -outputdir $(CURDIR)/.cache/test ./...
 	$(MAKE) --no-print-directory lab
 
 lab: setup build ## The tests on real kernels

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"rvol/cmd/internal/browse"
 	"rvol/cmd/internal/cli"
 )
 
@@ -19,5 +20,5 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return cli.Run(ctx, cli.Env{Open: open}, os.Args[1:])
+	return cli.Run(ctx, cli.Env{Open: browse.Open}, os.Args[1:])
 }

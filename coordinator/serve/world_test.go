@@ -34,6 +34,7 @@ type world struct {
 // testServer is one coordinator's doors, whose leadership the test decides.
 type testServer struct {
 	name     string
+	server   *Server
 	listener *bufconn.Listener
 	cluster  *fakeCluster
 	service  *fakePools
@@ -106,6 +107,7 @@ func (w *world) serve(name string) *testServer {
 			agentv1.RegisterAgentsServer(r, agentv1.UnimplementedAgentsServer{})
 		}},
 	})
+	s.server = server
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go func() { s.done <- server.Serve(ctx, s.listener) }()

@@ -55,7 +55,7 @@ var floors = []rule{
 
 // alone are the packages of other modules that only one folder may import.
 var alone = map[string][]string{
-	"os/exec":                          {"rvol/agent/host", "rvol/cmd/internal/lab", "rvol/cmd/internal/arch", "rvol/cmd/rvol-lab", "rvol/cmd/rvol"},
+	"os/exec":                          {"rvol/agent/host", "rvol/cmd/internal/lab", "rvol/cmd/internal/arch", "rvol/cmd/rvol-lab", "rvol/cmd/internal/browse"},
 	"github.com/hashicorp/raft":        {"rvol/coordinator/consensus", "rvol/cmd/internal/lab", "rvol/coordinator"},
 	"github.com/hashicorp/raft-boltdb": {"rvol/coordinator/consensus"},
 	"github.com/prometheus":            {"rvol/proto/probe", "rvol/coordinator/serve/metrics", "rvol/agent/metrics"},

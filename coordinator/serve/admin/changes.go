@@ -39,7 +39,7 @@ func (s *events) Changes(r *adminv1.ChangesRequest, stream grpc.ServerStreamingS
 			return stream.Context().Err()
 		}
 		for _, c := range n.take() {
-			if wanted := len(r.GetKinds()) == 0 || c.GetKind() == "" || slices.Contains(r.GetKinds(), c.GetKind()); !wanted {
+			if !asksFor(r, c) {
 				continue
 			}
 			if err := stream.Send(c); err != nil {
@@ -47,6 +47,10 @@ func (s *events) Changes(r *adminv1.ChangesRequest, stream grpc.ServerStreamingS
 			}
 		}
 	}
+}
+
+func asksFor(r *adminv1.ChangesRequest, c *adminv1.Change) bool {
+	return len(r.GetKinds()) == 0 || c.GetKind() == "" || slices.Contains(r.GetKinds(), c.GetKind())
 }
 
 // news gathers what a client has not been told yet.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -273,6 +274,9 @@ func gathered[T any](ctx context.Context) *collected[T] {
 }
 
 func (c *collected[T]) Context() context.Context { return c.ctx }
+
+// SendHeader has nobody to tell.
+func (c *collected[T]) SendHeader(metadata.MD) error { return nil }
 
 func (c *collected[T]) Send(m *T) error {
 	c.sent <- m

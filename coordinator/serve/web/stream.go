@@ -51,31 +51,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, o *session) {
 	if err := out.control.SetReadDeadline(time.Time{}); err != nil { // there is nothing more to read
 		return
 	}
-	if err := out.send(": rvol\n\n"); err != nil {
+	if err := out.send(": rvol\n\n"); err != nil || !out.follow(ctx, o.feed) {
 		return
 	}
-	beat := time.NewTicker(pulse)
-	defer beat.Stop()
-	for {
-		changed, err := out.tell(o.feed)
-		if err != nil {
-			return // the browser has gone
-		}
-		if o.feed.over() != nil || time.Now().After(o.ends) {
-			_ = out.send("event: over\ndata: {}\n\n") // likewise
-			return
-		}
-		select {
-		case <-changed:
-		case <-beat.C:
-			if out.send(": still here\n\n") != nil {
-				return
-			}
-		case <-ctx.Done():
-			if r.Context().Err() != nil {
-				return
-			}
-		}
+	if r.Context().Err() == nil {
+		_ = out.send("event: over\ndata: {}\n\n") // the browser may have gone
 	}
 }
 
@@ -84,6 +64,30 @@ type window struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	at      cursor
+}
+
+// follow tells what changes until the session is over, or ctx; it returns false when the browser has gone.
+func (o *window) follow(ctx context.Context, f *feed) bool {
+	beat := time.NewTicker(pulse)
+	defer beat.Stop()
+	for {
+		changed, err := o.tell(f)
+		if err != nil {
+			return false
+		}
+		if f.over() != nil {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+			if o.send(": still here\n\n") != nil {
+				return false
+			}
+		case <-ctx.Done():
+			return true
+		}
+	}
 }
 
 func (o *window) send(text string) error {

@@ -50,7 +50,7 @@ func Open(t *testing.T, cert *x509.Certificate, script string) *Browser {
 		chromedp.Flag("ignore-certificate-errors-spki-list", base64.StdEncoding.EncodeToString(spki[:])),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("force-color-profile", "srgb"),
 	}
-	if !sandboxed() {
+	if !sandboxed(t) {
 		opts = append(opts, chromedp.NoSandbox)
 	}
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:], opts...)...)
@@ -91,11 +91,12 @@ func find(t *testing.T) string {
 }
 
 // sandboxed says whether Chromium can shut its pages in: not as root, and not where users may make no namespaces.
-func sandboxed() bool {
+func sandboxed(t *testing.T) bool {
+	t.Helper()
 	if os.Getuid() == 0 {
 		return false
 	}
-	probe := exec.Command("true")
+	probe := exec.CommandContext(t.Context(), "true")
 	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
 	return probe.Run() == nil
 }

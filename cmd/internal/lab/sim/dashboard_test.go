@@ -25,7 +25,7 @@ func TestDashboard(t *testing.T) {
 	c, err := New(Config{
 		Dir: dir, Nodes: 5, Version: "test", DRBD: drbdtest.V9, GroupSize: 64 << 30, Log: logTo(t, filepath.Join(t.ArtifactDir(), "dashboard.log")),
 		Dashboard: func(node string) (net.Listener, error) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 			if node == "n1" {
 				door = l
 			}
@@ -76,10 +76,11 @@ func furnish(t *testing.T, s *Scripted) {
 // shownAt is the certificate that browsers are shown.
 func shownAt(t *testing.T, addr string) *x509.Certificate {
 	t.Helper()
-	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is what is asked for
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", addr) // it is what is asked for
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }() // it has told
-	return conn.ConnectionState().PeerCertificates[0]
+	secure, _ := conn.(*tls.Conn)
+	return secure.ConnectionState().PeerCertificates[0]
 }

@@ -136,8 +136,8 @@ func (n *Node) startCoordinator() error {
 		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat,
 		StableFor: stableFor, Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
 	}
-	if n.c.Config.Dashboard != nil {
-		if config.Dashboard.Listener, err = n.c.Config.Dashboard(n.Name); err != nil {
+	if n.c.Dashboard != nil {
+		if config.Dashboard.Listener, err = n.c.Dashboard(n.Name); err != nil {
 			return err
 		}
 		config.Dashboard.Host = "localhost"

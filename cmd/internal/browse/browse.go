@@ -1,4 +1,4 @@
-package main
+package browse
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// open shows a link in the person's own browser. The link is a secret, and everybody may read the arguments of a
+// Open shows a link in the person's own browser. The link is a secret, and everybody may read the arguments of a
 // process: the browser is given a file that leads there, which nobody else can read.
-func open(ctx context.Context, link string) error {
+func Open(ctx context.Context, link string) error {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
 		var err error
