@@ -51,7 +51,11 @@ func Init(c InitConfig) error {
 	if err != nil {
 		return err
 	}
-	birth, err := firstEntry(c, ca, sealing, own, now)
+	admin, err := firstAdmin(&c, ca, now)
+	if err != nil {
+		return err
+	}
+	birth, err := founding{ca: ca, sealing: sealing, own: own, admin: admin.Cert, now: now}.entry(c)
 	if err != nil {
 		return err
 	}
@@ -62,18 +66,26 @@ func Init(c InitConfig) error {
 		return err
 	}
 	if c.AdminConfig != "" {
-		if c.Admin == "" {
-			c.Admin = "admin"
-		}
-		config, err := certify(ca, person{Name: c.Admin, Role: identity.Admin, Endpoints: []string{c.API}}, now)
-		if err == nil {
-			err = config.Save(c.AdminConfig)
-		}
-		if err != nil {
+		if err := admin.Save(c.AdminConfig); err != nil {
 			return fmt.Errorf("write the client configuration of %s: %w", c.Admin, err)
 		}
 	}
 	return p.save(c.Dir)
+}
+
+// firstAdmin makes the certificate of the first admin, when one is wanted.
+func firstAdmin(c *InitConfig, ca *identity.CA, now time.Time) (clientconfig.Config, error) {
+	if c.AdminConfig == "" {
+		return clientconfig.Config{}, nil
+	}
+	if c.Admin == "" {
+		c.Admin = "admin"
+	}
+	config, err := certify(ca, person{Name: c.Admin, Role: identity.Admin, Endpoints: []string{c.API}}, now)
+	if err != nil {
+		return config, fmt.Errorf("make the certificate of %s: %w", c.Admin, err)
+	}
+	return config, nil
 }
 
 // fresh makes the directory, and refuses one that holds a member.
@@ -104,9 +116,19 @@ func newServer(dir string, ca *identity.CA, name string, now time.Time) (*identi
 	return identityDir(dir).Save(cert, identity.Roots{ca.Certificate()})
 }
 
-// firstEntry is the transaction that the first leader proposes before anything else.
-func firstEntry(c InitConfig, ca *identity.CA, sealing identity.SealingKey, own *identity.Credentials, now time.Time) (state.Txn, error) {
-	sealed, err := ca.Seal(sealing)
+// founding is what a new cluster begins with.
+type founding struct {
+	ca      *identity.CA
+	sealing identity.SealingKey
+	own     *identity.Credentials
+	admin   string // PEM of the first admin's certificate; empty: there is none
+	now     time.Time
+}
+
+// entry is the transaction that the first leader proposes before anything else.
+func (f founding) entry(c InitConfig) (state.Txn, error) {
+	ca, now := f.ca, f.now
+	sealed, err := ca.Seal(f.sealing)
 	if err != nil {
 		return state.Txn{}, err
 	}
@@ -118,8 +140,18 @@ func firstEntry(c InitConfig, ca *identity.CA, sealing identity.SealingKey, own 
 	m := &model.Member{RaftAddr: c.Raft, APIAddr: c.API, Version: c.Version, Formats: [2]int{state.MinFormat, state.MaxFormat}}
 	m.Name, m.CreatedAt, m.UID = c.Name, now, rand.Text()
 	i := &model.Identity{Kind: string(identity.Server), Subject: c.Name}
-	i.Name, i.CreatedAt = identity.FingerprintOf(own.Certificate()).String(), now
-	return state.NewTxn("coordinator/"+c.Name, "make cluster "+cluster.ID).Put(cluster).Put(m).Put(i).Txn()
+	i.Name, i.CreatedAt = identity.FingerprintOf(f.own.Certificate()).String(), now
+	b := state.NewTxn("coordinator/"+c.Name, "make cluster "+cluster.ID).Put(cluster).Put(m).Put(i)
+	if f.admin != "" {
+		certs, err := identity.ParseCertificates([]byte(f.admin))
+		if err != nil {
+			return state.Txn{}, err
+		}
+		p := &model.Identity{Kind: string(identity.Admin), Subject: c.Admin, ExpiresAt: certs[0].NotAfter}
+		p.Name, p.CreatedAt = identity.FingerprintOf(certs[0]).String(), now
+		b.Put(p)
+	}
+	return b.Txn()
 }
 
 // person is somebody who gets a certificate for the admin API.

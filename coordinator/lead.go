@@ -96,6 +96,7 @@ func (m *member) controllers() []control.Controller {
 		control.Repair{Limits: m.Repairs},
 		control.Attachment{},
 		control.Release{},
+		control.Format{},
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
+	adminv1 "rvol/proto/admin/v1"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
 )
@@ -34,8 +36,8 @@ const localPath = "/v1/admin-cert"
 
 // MakeAdminCert asks the coordinator that runs on this machine, by its socket, for a
 // client configuration.
-func MakeAdminCert(ctx context.Context, socket string, a AdminCert) (clientconfig.Config, error) {
-	var config clientconfig.Config
+func MakeAdminCert(ctx context.Context, socket string, a AdminCert) (MadeCert, error) {
+	var config MadeCert
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
@@ -62,7 +64,53 @@ func MakeAdminCert(ctx context.Context, socket string, a AdminCert) (clientconfi
 	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil {
 		return config, fmt.Errorf("read the coordinator's answer: %w", err)
 	}
-	return clientconfig.Config{Cluster: made.Cluster, Endpoints: made.Endpoints, CA: made.CA, Cert: made.Cert, Key: made.Key}, nil
+	config.Config = clientconfig.Config{Cluster: made.Cluster, Endpoints: made.Endpoints, CA: made.CA, Cert: made.Cert, Key: made.Key}
+	config.Note = made.Note
+	config.Fingerprint, err = printOf(made.Cert)
+	return config, err
+}
+
+// MadeCert is a client configuration with a new certificate.
+type MadeCert struct {
+	clientconfig.Config
+
+	Fingerprint string // by which it can be revoked
+	Note        string // what is odd about it; empty: nothing
+}
+
+// printOf is the fingerprint of the first certificate of a PEM text.
+func printOf(text string) (string, error) {
+	certs, err := identity.ParseCertificates([]byte(text))
+	if err != nil {
+		return "", err
+	}
+	return identity.FingerprintOf(certs[0]).String(), nil
+}
+
+// recordTimeout is how long the leader may take to note a certificate. It is made anyway.
+const recordTimeout = 5 * time.Second
+
+// record has the leader note a certificate, so that it can be listed and revoked.
+func (m *member) record(ctx context.Context, cert string, a AdminCert) error {
+	certs, err := identity.ParseCertificates([]byte(cert))
+	if err != nil {
+		return err
+	}
+	l := m.leadership.Leadership()
+	if l.Addr == "" {
+		return &model.NotLeaderError{}
+	}
+	conn, err := dialAPI(l.Addr, m.Dial, m.known.out())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // the answer is here, or will not come
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	_, err = adminv1.NewCertificatesClient(conn).Record(ctx, &adminv1.RecordCertificateRequest{
+		Name: identity.FingerprintOf(certs[0]).String(), Subject: a.Name, Role: string(a.Role), ExpiresAt: timestamppb.New(certs[0].NotAfter),
+	})
+	return err
 }
 
 type localAnswer struct {
@@ -71,6 +119,7 @@ type localAnswer struct {
 	CA        string   `json:"ca"`
 	Cert      string   `json:"cert"`
 	Key       string   `json:"key"`
+	Note      string   `json:"note,omitempty"`
 }
 
 func orStatus(text, status string) string {
@@ -113,6 +162,10 @@ func (m *member) handleAdminCert(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		refuseLocal(w, http.StatusBadRequest, err)
 		return
+	}
+	if err := m.record(r.Context(), made.Cert, a); err != nil {
+		m.Log.WarnContext(r.Context(), "certificate is not on record", "cause", string(a.Role)+"/"+a.Name, "err", err)
+		made.Note = "it is not on record, for no leader could write it down; it can be revoked by its fingerprint: " + err.Error()
 	}
 	m.Log.InfoContext(r.Context(), "admin certificate made", "cause", string(a.Role)+"/"+a.Name)
 	w.Header().Set("Content-Type", "application/json")

@@ -44,7 +44,7 @@ func alone(t *testing.T) (socket string) {
 	}
 	m := &member{
 		Config: Config{Local: l, Log: slog.New(slog.DiscardHandler)},
-		store:  store, office: enroll.Office{Sealing: sealing},
+		store:  store, office: enroll.Office{Sealing: sealing}, leadership: newLeadership(nil, store),
 	}
 	done := make(chan error, 1)
 	go func() { done <- m.serveLocal(t.Context()) }()

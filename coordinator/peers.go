@@ -29,11 +29,19 @@ type acquaintances struct {
 func (a *acquaintances) api() *tls.Config {
 	return a.also(a.settle, identity.JoinServerTLS(a.source, identity.Peers{
 		Allow: identity.AllowRoles(identity.Server, identity.Agent, identity.Viewer, identity.Operator, identity.Admin),
-		Known: a.key, Lapsed: a.noteLapse,
+		Known: a.machine, Lapsed: a.noteLapse,
 	}))
 }
 
-// key says whether a machine's key stands in the state.
+// machine is key for machines. People are let in and refused at each call, which can tell them why.
+func (a *acquaintances) machine(key identity.Fingerprint, id identity.ID) error {
+	if id.Role.Person() {
+		return nil
+	}
+	return a.key(key, id)
+}
+
+// key says whether a machine's key stands in the state, or that a person's is not revoked.
 func (a *acquaintances) key(key identity.Fingerprint, id identity.ID) error {
 	return enroll.Known(a.store.View(), key, id)
 }

@@ -65,7 +65,10 @@ func adminCert(ctx context.Context, args []string) error {
 	if err := c.Save(o.out); err != nil {
 		return err
 	}
-	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\n", o.Name, c.Cluster, o.Role, o.out)
+	fmt.Printf("%s may use the cluster %s as %s with: rvol --config %s\ncertificate: %s\n", o.Name, c.Cluster, o.Role, o.out, c.Fingerprint)
+	if c.Note != "" {
+		fmt.Fprintf(os.Stderr, "%s: note: %s\n", name, c.Note)
+	}
 	return nil
 }
 

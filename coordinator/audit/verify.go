@@ -16,6 +16,9 @@ type Report struct {
 	Gaps    []uint64   // indexes before which something is missing
 }
 
+// Verify is the function Verify, of the trail that is being written.
+func (l *Log) Verify() (Report, error) { return Verify(l.cfg.Dir) }
+
 // Verify reads the whole trail in a directory and proves that no header was altered,
 // removed or put in between. A trail that is being written to may end in half a line.
 func Verify(dir string) (Report, error) {

@@ -7,6 +7,7 @@ import (
 
 	"rvol/coordinator/decide/eligibility"
 	"rvol/coordinator/model"
+	"rvol/coordinator/model/selector"
 	"rvol/coordinator/state"
 )
 
@@ -79,10 +80,10 @@ func EligibleNodes(w World, p *model.Pool, st *model.PoolStatus) eligibility.Out
 	}
 	for _, s := range []struct {
 		text string
-		to   *eligibility.Selector
+		to   *selector.Selector
 	}{{p.Selector, &spec.Selector}, {p.NodeSelector, &spec.Nodes}} {
 		var err error
-		if *s.to, err = eligibility.ParseSelector(s.text); err != nil {
+		if *s.to, err = selector.Parse(s.text); err != nil {
 			return eligibility.Outcome{
 				Nodes: toEligible(st.EligibleNodes), Revision: st.EligibleNodesRevision,
 				Reason: eligibility.PoolInvalidLabelSelector, Message: err.Error(),

@@ -38,12 +38,19 @@ type Member struct {
 // Key is the member's key.
 func (m *Member) Key() Key { return Key{KindMember, m.Name} }
 
-// Identity is a public key that may take part: revocation is its removal. Its name
-// is the hexadecimal SHA-256 of the public key.
+// Identity is a public key. A machine's may take part, and revocation is its removal; a
+// person's is there to be listed, and may take part unless it is revoked. Its name is the
+// hexadecimal SHA-256 of the public key.
 type Identity struct {
 	Meta
-	Kind    string `json:"kind"`    // server or agent
-	Subject string `json:"subject"` // name of the member or node
+	Kind    string `json:"kind"`    // server, agent, or a role of people: viewer, operator, admin
+	Subject string `json:"subject"` // name of the member, node or person
+
+	// Of a person's.
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero: not known
+	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero: it is good
+	RevokedBy string    `json:"revoked_by,omitempty"`
+	Reason    string    `json:"reason,omitempty"` // why it was revoked
 }
 
 // Key is the identity's key.

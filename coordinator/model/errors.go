@@ -19,6 +19,7 @@ var (
 	ErrUnknown     = errors.New("outcome unknown")
 	ErrCompacted   = errors.New("compacted")
 	ErrStopped     = errors.New("stopped after a storage failure")
+	ErrQuota       = errors.New("over quota")
 	ErrOverloaded  = errors.New("too much at once")
 )
 
@@ -52,6 +53,7 @@ type Refusal struct {
 const (
 	ConstraintExpect    = "expect"
 	ConstraintCapacity  = "capacity"
+	ConstraintQuota     = "quota"
 	ConstraintUnique    = "unique"
 	ConstraintSerial    = "serial"
 	ConstraintReference = "reference" // a replica names a reservation that is not there for it
@@ -70,6 +72,8 @@ func (r *Refusal) Unwrap() error {
 	switch r.Constraint {
 	case ConstraintCapacity:
 		return ErrNoSpace
+	case ConstraintQuota:
+		return ErrQuota
 	case ConstraintUnique:
 		return ErrExists
 	case ConstraintSerial:

@@ -32,6 +32,7 @@ const (
 	KindAttachment   Kind = "attachment"
 	KindOperation    Kind = "operation"
 	KindDecision     Kind = "decision"
+	KindQuota        Kind = "quota"
 )
 
 // Key is where an object lives: its kind and its name within the kind. Names of
@@ -111,6 +112,7 @@ var blank = map[Kind]func() Object{
 	KindAttachment:   func() Object { return &Attachment{} },
 	KindOperation:    func() Object { return &Operation{} },
 	KindDecision:     func() Object { return &Decision{} },
+	KindQuota:        func() Object { return &Quota{} },
 }
 
 // New makes an empty object of kind k, or nil when this binary does not know k.

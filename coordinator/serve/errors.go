@@ -27,6 +27,7 @@ var answers = []struct {
 	{model.ErrExists, codes.AlreadyExists, "use another name, or look at the one that is there"},
 	{model.ErrConflict, codes.Aborted, "look at it again and repeat the command"},
 	{model.ErrNoSpace, codes.ResourceExhausted, "free some space, or offer more with `rvol lvg create`"},
+	{model.ErrQuota, codes.ResourceExhausted, "delete volumes that it counts, or let an admin raise it: `rvol quota list`, `rvol quota set`"},
 	{model.ErrOverloaded, codes.ResourceExhausted, ""},
 	{model.ErrBusy, codes.FailedPrecondition, ""},
 	{model.ErrForbidden, codes.PermissionDenied, ""},

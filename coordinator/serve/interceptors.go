@@ -103,7 +103,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		stop := onClosed(ctx, w.leader.Changed, func() { cancel(&model.NotLeaderError{}) })
 		defer stop()
 	}
-	err = handler(srv, &callStream{stream, ctx})
+	err = handler(srv, &heldStream{callStream{stream, ctx}, func() error { return s.still(c) }})
 	if lost := context.Cause(ctx); errors.As(lost, new(*model.NotLeaderError)) {
 		return lost
 	}
@@ -125,10 +125,40 @@ func onClosed(ctx context.Context, c <-chan struct{}, fn func()) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
+// still says whether a caller may go on: who is revoked may not, however long ago the call began.
+func (s *Server) still(c door.Caller) error {
+	if c.Stranger() {
+		return nil
+	}
+	return s.known(c.Key, c.ID)
+}
+
 // callStream is a stream whose context names the caller.
 type callStream struct {
 	grpc.ServerStream
 	ctx context.Context // it replaces the one that the stream contains
+}
+
+// heldStream ends when its caller may not go on.
+type heldStream struct {
+	callStream
+	still func() error // why not
+}
+
+// SendMsg sends to those who may still hear it.
+func (s *heldStream) SendMsg(m any) error {
+	if err := s.still(); err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// RecvMsg takes from those who may still speak.
+func (s *heldStream) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return s.still()
 }
 
 // Context is the context of the call.

@@ -67,6 +67,11 @@ var rules = map[string]rule{
 	adminv1.Classes_Delete_FullMethodName:  {admins, leader},
 	adminv1.Classes_Explain_FullMethodName: {viewers, anywhere},
 
+	adminv1.Quotas_List_FullMethodName:   {viewers, anywhere},
+	adminv1.Quotas_Create_FullMethodName: {admins, leader},
+	adminv1.Quotas_Set_FullMethodName:    {admins, leader},
+	adminv1.Quotas_Delete_FullMethodName: {admins, leader},
+
 	adminv1.Objects_Apply_FullMethodName:  {operators, leader},
 	adminv1.Objects_Export_FullMethodName: {viewers, anywhere},
 
@@ -105,6 +110,13 @@ var rules = map[string]rule{
 	adminv1.Events_Changes_FullMethodName: {viewers, anywhere},
 
 	adminv1.Dashboard_Link_FullMethodName: {viewers, here},
+
+	adminv1.Audit_Entries_FullMethodName: {viewers, here},
+	adminv1.Audit_Verify_FullMethodName:  {operators, here},
+
+	adminv1.Certificates_List_FullMethodName:   {viewers, anywhere},
+	adminv1.Certificates_Revoke_FullMethodName: {admins, leader},
+	adminv1.Certificates_Record_FullMethodName: {members, leader},
 
 	adminv1.Tokens_List_FullMethodName:   {admins, anywhere},
 	adminv1.Tokens_Create_FullMethodName: {admins, leader},

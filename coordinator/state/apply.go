@@ -71,7 +71,7 @@ func (t *tables) judge(txn Txn) (*draft, *model.Refusal) {
 		return nil, r
 	}
 	for _, check := range []func(*draft) *model.Refusal{
-		checkCapacity, checkUnique, checkReferences, checkSerial, checkFormed, checkTokens, checkFormat,
+		checkCapacity, checkQuotas, checkUnique, checkReferences, checkSerial, checkFormed, checkTokens, checkFormat,
 	} {
 		if r := check(d); r != nil {
 			return nil, r
@@ -120,7 +120,7 @@ func (d *draft) add(k model.Key, after model.Object, value []byte) error {
 
 // commit carries the draft out.
 func (t *tables) commit(d *draft) {
-	touched := newTouch(t)
+	touched, quotas := newTouch(t), d.counted()
 	for _, c := range d.changes {
 		touched.change(c.before)
 	}
@@ -140,6 +140,7 @@ func (t *tables) commit(d *draft) {
 	for _, c := range d.changes {
 		touched.change(c.after)
 	}
+	t.quotas = quotas
 	touched.mark(t.index)
 }
 
@@ -148,12 +149,18 @@ func (t *tables) decodePut(p Put) (model.Object, error) {
 	if bytes.Contains(p.Value, []byte(`\u0000`)) {
 		return nil, errors.New("it holds a NUL character")
 	}
+	if p.Key.Kind == model.KindQuota && t.format < FormatQuotas {
+		return nil, fmt.Errorf("the state's format is %d, in which there are no quotas", t.format)
+	}
 	o, err := t.writing.decoder.Decode(p.Key.Kind, p.Value, t.index)
 	if err != nil {
 		return nil, err
 	}
 	if o.Key() != p.Key || p.Key.Name == "" {
 		return nil, fmt.Errorf("the object calls itself %s", o.Key())
+	}
+	if q, ok := o.(*model.Quota); ok {
+		return o, checkQuota(q)
 	}
 	return o, checkForm(o)
 }

@@ -3,6 +3,7 @@ package state_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -298,7 +299,7 @@ func TestConstraintsRefuseWithAReason(t *testing.T) {
 			is: model.ErrInvalid,
 		},
 	}
-	for _, tt := range append(tests, capacityCases(t)...) {
+	for _, tt := range slices.Concat(tests, capacityCases(t), quotaCases(t)) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLog(t)
 			for _, o := range tt.given {

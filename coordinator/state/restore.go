@@ -186,6 +186,7 @@ func (r *snapshotReader) finish(trailer []byte) error {
 	case r.t.hash() != r.head.Hash:
 		return fmt.Errorf("its contents have the hash %s, its head says %s", r.t.hash(), r.head.Hash)
 	}
+	r.t.quotas = r.t.countQuotas()
 	if _, err := r.buf.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more behind its end")
 	}

@@ -111,13 +111,13 @@ func refuses(t *testing.T, what string, data []byte) {
 }
 
 func TestASnapshotOfAFormatThatIsNotServedIsRefused(t *testing.T) {
-	newer := state.NewStore(state.Options{Formats: [2]int{1, 2}})
-	if _, err := newer.Apply(1, encode(t, start, put(t, &model.Cluster{Meta: named("cluster"), Format: 2}))); err != nil {
+	newer := state.NewStore(state.Options{Formats: [2]int{1, 3}})
+	if _, err := newer.Apply(1, encode(t, start, put(t, &model.Cluster{Meta: named("cluster"), Format: 3}))); err != nil {
 		t.Fatal(err)
 	}
 	data := snapshotOf(t, newer)
 	err := state.NewStore(state.Options{}).Restore(bytes.NewReader(data))
-	want := "read snapshot: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"
+	want := "read snapshot: state format 3 is in force, this binary serves 1 to 2: install the version that the other coordinators run"
 	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
@@ -189,6 +189,7 @@ func TestTwoVersionsReplayOneLogToTheSameState(t *testing.T) {
 		{unknown, put(t, capacity(5), reservation("r1", 2))},
 		{put(t, cluster(2))}, // refused: c1 does not serve it
 		{put(t, reservation("r2", 9))},
+		{put(t, quota("q", "", 0, 1)), put(t, volume("db-1", "r2"))}, // there are no quotas yet, for either
 	}
 	for i, e := range entries {
 		data := encode(t, start, e...)
@@ -202,7 +203,7 @@ func TestTwoVersionsReplayOneLogToTheSameState(t *testing.T) {
 		}
 	}
 	raise := encode(t, start, put(t, member("c1", 2), cluster(2)), put(t, cluster(1)))
-	results, err := newer.Apply(5, raise)
+	results, err := newer.Apply(6, raise)
 	if err != nil || results[0].Err() != nil {
 		t.Fatalf("raise the format: %v, %v", err, results)
 	}
@@ -210,7 +211,7 @@ func TestTwoVersionsReplayOneLogToTheSameState(t *testing.T) {
 	if diff := cmp.Diff(want, results[1].Refusal); diff != "" {
 		t.Errorf("lower the format (-want +got):\n%s", diff)
 	}
-	if _, err := older.Apply(5, raise); err == nil {
+	if _, err := older.Apply(6, raise); err == nil {
 		t.Error("the older version follows a format that it does not know")
 	}
 }

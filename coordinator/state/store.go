@@ -10,10 +10,13 @@ import (
 	"rvol/coordinator/model"
 )
 
-// The formats of the state that this binary serves.
+// The formats of the state that this binary serves. What came with a format is unknown in
+// those before it, to every binary.
 const (
 	MinFormat = 1
-	MaxFormat = 1
+	MaxFormat = 2
+
+	FormatQuotas = 2 // quotas may be made
 )
 
 // Options of a store. The zero value is what a coordinator uses, but for the Sink.

@@ -24,7 +24,7 @@ func TestApplyStopsWhereItCannotFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	const damaged = "apply entry 3: decode entry: it makes no sense: it is damaged"
-	raise := put(t, &model.Cluster{Meta: named("cluster"), Format: 2})
+	raise := put(t, &model.Cluster{Meta: named("cluster"), Format: 3})
 	tests := []struct {
 		name string
 		data []byte
@@ -38,8 +38,8 @@ func TestApplyStopsWhereItCannotFollow(t *testing.T) {
 		{"more behind a transaction", state.EncodeEntry(start, append(slices.Clip(txn), 0)), damaged},
 		{"a time that nobody can write down", []byte("\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00"), damaged},
 		{"a claim that is too large", []byte("\x02\x00\x00\xff\xff\xff\xff\x7f"), damaged},
-		{"a format that is not served", encode(t, start, raise), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},
-		{"a format that is not served, then more", encode(t, start, raise, put(t, node("b"))), "apply entry 3: state format 2 is in force, this binary serves 1 to 1: install the version that the other coordinators run"},
+		{"a format that is not served", encode(t, start, raise), "apply entry 3: state format 3 is in force, this binary serves 1 to 2: install the version that the other coordinators run"},
+		{"a format that is not served, then more", encode(t, start, raise, put(t, node("b"))), "apply entry 3: state format 3 is in force, this binary serves 1 to 2: install the version that the other coordinators run"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,6 +22,7 @@ type tables struct {
 	charged  *btree.Map[string, int64]        // pool -> bytes: the sum of its reservations' charges
 	moved    *btree.Map[string, uint64]       // pool -> index of the last change of its charges or capacity
 	movedAt  *btree.Map[string, string]       // the same, by index
+	quotas   []quota                          // with what their volumes take up; replaced as a whole
 	nodes    *btree.Map[string, uint64]       // node -> index of the last change that touches it
 	requests *btree.Map[string, request]      // request id -> what became of it
 	queue    *btree.Map[uint64, string]       // the request ids, oldest first

@@ -41,8 +41,9 @@ func newApp(env Env) *app {
 func (a *app) root() *cobra.Command {
 	root := a.group("rvol", "Drive a cluster of highly available block volumes",
 		a.volumeCommand(), a.replicaCommand(), a.attachmentCommand(),
-		a.nodeCommand(), a.lvgCommand(), a.poolCommand(), a.classCommand(), a.applyCommand(), a.exportCommand(),
-		a.statusCommand(), a.topCommand(), a.dashboardCommand(), a.clusterCommand(), a.tokenCommand(), a.orphanCommand(), a.operationCommand(), a.eventCommand(),
+		a.nodeCommand(), a.lvgCommand(), a.poolCommand(), a.classCommand(), a.quotaCommand(), a.applyCommand(), a.exportCommand(),
+		a.statusCommand(), a.topCommand(), a.dashboardCommand(), a.clusterCommand(), a.tokenCommand(), a.certificateCommand(),
+		a.orphanCommand(), a.operationCommand(), a.eventCommand(), a.auditCommand(),
 		a.planCommand(), a.explainCommand(), a.supportCommand(), a.completionCommand(), a.versionCommand(),
 	)
 	root.Long = longHelp

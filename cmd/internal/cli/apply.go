@@ -18,7 +18,7 @@ func (a *app) applyCommand() *cobra.Command {
 		Use: "apply -f FILE", Short: "Make objects as a file says", Args: args(), ValidArgsFunction: cobra.NoFileCompletions,
 		Long: `Make objects as a file says: create what is not there, change what differs, leave alone what is so already.
 
-A file holds one YAML document or several, each with a kind (node, lvg, pool, class or volume), a name, and the fields that
+A file holds one YAML document or several, each with a kind (node, lvg, pool, class, quota or volume), a name, and the fields that
 are meant; what a document leaves out stays as it is, or gets its default. ` + "`rvol export`" + ` writes such documents. Everything is
 checked before anything is written.`,
 		Example: "  rvol apply -f storage.yaml --dry-run\n  rvol export | rvol apply -f -",

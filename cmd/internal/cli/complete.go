@@ -24,7 +24,7 @@ func (a *app) lists() map[string]func(context.Context) ([]string, error) {
 		"node": a.nodes().names, "lvg": a.lvgs().names, "pool": a.pools().names, "class": a.classes().names,
 		"volume": a.volumes().names, "replica": a.replicas().names, "attachment": a.attachments().names,
 		"operation": a.operations().names, "token": a.tokens().names, "member": a.members,
-		"hold": a.holds().names, "orphan": a.orphans().names,
+		"hold": a.holds().names, "certificate": a.certificates().names, "quota": a.quotas().names, "orphan": a.orphans().names,
 	}
 }
 

@@ -17,11 +17,16 @@ func (a *app) eventCommand() *cobra.Command {
 	return a.group("event", "What happened: who changed what, when and why", a.eventList(), a.eventWatch())
 }
 
+// eventKinds are the kinds of event.
+var eventKinds = []string{"placement", "reject", "retry", "repair", "fence", "transition", "change"}
+
 func (a *app) eventFlags(c *cobra.Command, r *adminv1.ListEventsRequest) {
 	f := c.Flags()
 	f.Uint64Var(&r.Since, "since", 0, "begin with this `INDEX` of the log")
 	f.StringVar(&r.Node, "node", "", "only what concerns this node")
 	f.StringVar(&r.Volume, "volume", "", "only what concerns this volume")
+	f.StringSliceVar(&r.Kinds, "kind", nil, "only events of this `KIND`: "+strings.Join(eventKinds, ", ")+"; may be repeated")
+	complete(c, "kind", fixed(eventKinds...))
 	complete(c, "node", a.completeNames("node"))
 	complete(c, "volume", a.completeNames("volume"))
 }
@@ -59,18 +64,26 @@ func (a *app) writeEvents(events []*adminv1.Event) error {
 		}
 		return nil
 	}
-	t := table{heads: []string{"INDEX", "TIME", "ACTOR", "CAUSE"}}
+	return a.eventTable(events).write(a.env.Stdout)
+}
+
+func (a *app) eventTable(events []*adminv1.Event) table {
+	t := table{heads: []string{"INDEX", "TIME", "KIND", "ACTOR", "CAUSE"}}
 	if a.flags.output == "wide" {
 		t.heads = append(t.heads, "OBJECTS")
 	}
 	for _, e := range events {
 		t.rows = append(t.rows, a.eventRow(e))
 	}
-	return t.write(a.env.Stdout)
+	return t
 }
 
 func (a *app) eventRow(e *adminv1.Event) []string {
-	row := []string{number(e.GetIndex()), when(e.GetTime()), dash(e.GetActor()), dash(e.GetCause())}
+	cause := dash(e.GetCause())
+	if e.GetRefused() != "" {
+		cause += ": refused: " + e.GetRefused()
+	}
+	row := []string{number(e.GetIndex()), when(e.GetTime()), dash(e.GetKind()), dash(e.GetActor()), cause}
 	if a.flags.output == "wide" {
 		row = append(row, dash(strings.Join(e.GetObjects(), ",")))
 	}

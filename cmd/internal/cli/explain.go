@@ -56,5 +56,11 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 			return err
 		}
 	}
-	return nil
+	if len(e.GetEvents()) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(a.env.Stdout, "\nThe newest events of %s; all of them: rvol event list --volume %s\n", e.GetVolume(), e.GetVolume()); err != nil {
+		return err
+	}
+	return a.eventTable(e.GetEvents()).write(a.env.Stdout)
 }

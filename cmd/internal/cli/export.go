@@ -20,7 +20,7 @@ import (
 func (a *app) exportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "export [KIND | KIND/NAME]...", Short: "Write objects as a file that apply reads",
-		Long: `Write objects as a file that ` + "`rvol apply`" + ` reads: nodes, volume groups, pools, classes and volumes, or those named. Pools made
+		Long: `Write objects as a file that ` + "`rvol apply`" + ` reads: nodes, volume groups, pools, classes, quotas and volumes, or those named. Pools made
 from classes are left out, for they come with their class; what is being deleted as well.`,
 		Example: "  rvol export >cluster.yaml\n  rvol export class node/n1",
 		Args:    exportArgs, ValidArgsFunction: fixed(kindsOfSpec()...),
@@ -92,7 +92,7 @@ func writtenFields(m protoreflect.Message) object {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		always := !f.IsList() && !f.IsMap() && f.Message() == nil && f.Kind() != protoreflect.StringKind
+		always := !f.IsList() && !f.IsMap() && f.Message() == nil && f.Kind() != protoreflect.StringKind && !f.HasPresence()
 		if always || m.Has(f) {
 			out = append(out, field{string(f.Name()), writtenValue(f, m.Get(f))})
 		}
@@ -107,6 +107,9 @@ func writtenValue(f protoreflect.FieldDescriptor, v protoreflect.Value) any {
 			list[i] = exactSize(v.List().Get(i).Int())
 		}
 		return list
+	}
+	if f.Kind() == protoreflect.Int64Kind {
+		return exactSize(v.Int())
 	}
 	if f.IsList() || f.IsMap() || f.Message() == nil {
 		return valueOf(f, v)

@@ -39,6 +39,8 @@ func (a *app) nodes() noun[*adminv1.Node] {
 			{head: "CONNECTED", wide: true, cell: func(n *adminv1.Node) string { return yes(n.GetConnected()) }},
 			{head: "SINCE", cell: func(n *adminv1.Node) string { return a.age(n.GetStatusUpdatedAt()) }},
 			{head: "REASON", wide: true, cell: (*adminv1.Node).GetStatusReason},
+			{head: "UPDATED BY", wide: true, cell: (*adminv1.Node).GetStatusUpdatedBy},
+			{head: "UPDATED AT", wide: true, cell: func(n *adminv1.Node) string { return when(n.GetStatusUpdatedAt()) }},
 		},
 		more: nodeSections,
 	}

@@ -71,8 +71,8 @@ func sampleWorld() world {
 			{Meta: newMeta("t3"), Kind: "node", ExpiresAt: at(time.Hour)},
 		},
 		events: []*adminv1.Event{
-			{Index: 7, Time: at(90 * minute), Actor: "admin/anna", Cause: "create volume db-1", Objects: []string{"volume/db-1"}},
-			{Index: 8, Time: at(89 * minute), Actor: "controller/scheduling", Cause: "place db-1/0 on node n1, vg0"},
+			{Index: 7, Time: at(90 * minute), Actor: "admin/anna", Cause: "create volume db-1", Objects: []string{"volume/db-1"}, Kind: "change"},
+			{Index: 8, Time: at(89 * minute), Actor: "controller/scheduling", Cause: "place db-1/0 on node n1, vg0", Kind: "placement"},
 		},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rvol/coordinator/model/selector"
 )
 
 // Reasons of a pool's Ready condition.
@@ -66,7 +68,7 @@ func Eligible(p Pool, nodes []Node, standing []EligibleNode, revision int64) Out
 }
 
 func invalid(p Pool, nodes []Node) (reason, message string) {
-	for _, s := range []Selector{p.Nodes, p.Selector} {
+	for _, s := range []selector.Selector{p.Nodes, p.Selector} {
 		if err := s.Validate(); err != nil {
 			return PoolInvalidLabelSelector, err.Error()
 		}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rvol/coordinator/decide/eligibility"
+	"rvol/coordinator/model/selector"
 )
 
 func ready(name string, change func(*eligibility.Node)) eligibility.Node {
@@ -34,7 +35,7 @@ func entry(name string, change func(*eligibility.EligibleNode)) eligibility.Elig
 }
 
 func TestEligibleNodes(t *testing.T) {
-	fast, err := eligibility.ParseSelector("tier=fast")
+	fast, err := selector.Parse("tier=fast")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestAnInvalidPoolKeepsItsList(t *testing.T) {
 		},
 		{
 			"a selector that cannot be",
-			eligibility.Pool{Nodes: eligibility.Selector{{Key: "a", Operator: eligibility.In}}},
+			eligibility.Pool{Nodes: selector.Selector{{Key: "a", Operator: selector.In}}},
 			eligibility.PoolInvalidLabelSelector, `label "a": In needs at least one value`,
 		},
 	} {

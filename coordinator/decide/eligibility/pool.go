@@ -3,6 +3,8 @@ package eligibility
 import (
 	"slices"
 	"time"
+
+	"rvol/coordinator/model/selector"
 )
 
 // DefaultGrace is how long a node may be NotReady and stay eligible, where a pool does not say.
@@ -11,12 +13,12 @@ const DefaultGrace = 10 * time.Minute
 // A Pool is which nodes and LVGs belong to a storage pool.
 type Pool struct {
 	VGs      []string // names of volume groups; empty: those that the selector matches
-	Selector Selector
+	Selector selector.Selector
 	ThinPool string // LVMThin: the thin pool in each of them; LVM: empty
 
-	Zones    []string // empty: all
-	Nodes    Selector // empty: all
-	Networks []string // a node needs an address on each
+	Zones    []string          // empty: all
+	Nodes    selector.Selector // empty: all
+	Networks []string          // a node needs an address on each
 	Grace    time.Duration
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"rvol/coordinator/audit"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/door"
@@ -47,6 +48,7 @@ type Trail interface {
 	Wait(ctx context.Context, after uint64) error
 	First() uint64
 	Last() uint64
+	Verify() (audit.Report, error)
 }
 
 // Config is what the API needs.
@@ -93,6 +95,9 @@ func Services(c Config) func(grpc.ServiceRegistrar) {
 		adminv1.RegisterObjectsServer(r, &objects{api: a})
 		adminv1.RegisterPlansServer(r, &plans{api: a})
 		adminv1.RegisterHoldsServer(r, &holds{api: a})
+		adminv1.RegisterQuotasServer(r, &quotas{api: a})
+		adminv1.RegisterCertificatesServer(r, &certificates{api: a})
+		adminv1.RegisterAuditServer(r, &trail{api: a})
 		adminv1.RegisterOrphansServer(r, &orphans{api: a})
 		adminv1.RegisterSupportServer(r, &support{api: a})
 		adminv1.RegisterDashboardServer(r, &dashboard{api: a})

@@ -29,7 +29,7 @@ const (
 func (s *objects) Apply(ctx context.Context, r *adminv1.ApplyRequest) (*adminv1.ApplyResponse, error) {
 	out, coming := &adminv1.ApplyResponse{}, map[model.Key]bool{}
 	for _, w := range r.GetObjects() {
-		p, err := planned(s.Store.View(), s.Inventory.View(), w, coming)
+		p, err := planned(ctx, s.Store.View(), s.Inventory.View(), w, coming)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (s *objects) Apply(ctx context.Context, r *adminv1.ApplyRequest) (*adminv1.
 	}
 	for i, w := range r.GetObjects() {
 		rev, err := s.write(ctx, fmt.Sprintf("/%d", i), func(v state.View, b *state.Build) (*state.Build, error) {
-			p, err := planned(v, s.Inventory.View(), w, nil)
+			p, err := planned(ctx, v, s.Inventory.View(), w, nil)
 			if err != nil || p.result() == unchanged {
 				return nil, err
 			}
@@ -104,7 +104,7 @@ func (p plan) cause() string {
 
 // planned works out what applying one object comes to. coming are those before it in a
 // request that is not carried out yet.
-func planned(v state.View, seen inventory.View, w *adminv1.Wanted, coming map[model.Key]bool) (plan, error) {
+func planned(ctx context.Context, v state.View, seen inventory.View, w *adminv1.Wanted, coming map[model.Key]bool) (plan, error) {
 	name, given := w.GetSpec().GetName(), w.GetGiven()
 	switch o := w.GetSpec().GetObject().(type) {
 	case *adminv1.Spec_Node:
@@ -117,6 +117,8 @@ func planned(v state.View, seen inventory.View, w *adminv1.Wanted, coming map[mo
 		return planClass(v, name, o.Class, given, coming)
 	case *adminv1.Spec_Volume:
 		return planVolume(v, name, o.Volume, given, coming)
+	case *adminv1.Spec_Quota:
+		return planQuota(ctx, v, name, o.Quota, given)
 	}
 	return plan{}, fmt.Errorf("%w: object %q says not of which kind it is", model.ErrInvalid, name)
 }

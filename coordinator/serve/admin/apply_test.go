@@ -26,6 +26,8 @@ func given(name string, o any, fields ...string) *adminv1.Wanted {
 		s.Object = &adminv1.Spec_Class{Class: o}
 	case *adminv1.VolumeSpec:
 		s.Object = &adminv1.Spec_Volume{Volume: o}
+	case *adminv1.QuotaSpec:
+		s.Object = &adminv1.Spec_Quota{Quota: o}
 	}
 	return &adminv1.Wanted{Spec: s, Given: fields}
 }

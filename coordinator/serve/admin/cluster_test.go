@@ -77,7 +77,7 @@ func (w *world) joiner(t *testing.T, name string, kind identity.TokenKind, subje
 		t.Fatal(err)
 	}
 	return &adminv1.JoinMemberRequest{
-		Token: made.GetText(), Csr: request(t), Name: name, RaftAddr: name + ":7171", ApiAddr: name + ":7170", LowestFormat: 1, HighestFormat: 1,
+		Token: made.GetText(), Csr: request(t), Name: name, RaftAddr: name + ":7171", ApiAddr: name + ":7170", LowestFormat: 1, HighestFormat: int32(state.MaxFormat),
 	}
 }
 

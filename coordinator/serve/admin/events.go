@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -21,34 +22,62 @@ const page = 1000
 
 // List returns what happened, oldest first.
 func (s *events) List(_ context.Context, r *adminv1.ListEventsRequest) (*adminv1.ListEventsResponse, error) {
-	out := &adminv1.ListEventsResponse{}
+	if err := checkKinds(r); err != nil {
+		return nil, err
+	}
 	from := r.GetSince()
 	if from == 0 {
 		from = s.Trail.First()
 	}
+	found, err := s.happened(from, r)
+	return &adminv1.ListEventsResponse{Events: found}, err
+}
+
+// happened are the events from an index on that a request asks for.
+func (a *api) happened(from uint64, r *adminv1.ListEventsRequest) ([]*adminv1.Event, error) {
+	var out []*adminv1.Event
 	for {
-		headers, err := s.Trail.Read(from, page)
+		headers, err := a.Trail.Read(from, page)
 		if err != nil {
 			return nil, err
 		}
 		if len(headers) == 0 {
 			return out, nil
 		}
-		v := s.Store.View()
+		v := a.Store.View()
 		for _, h := range headers {
 			if concerns(v, h, r) && !before(h, r) {
-				out.Events = append(out.Events, eventOf(h))
+				out = append(out, eventOf(h))
 			}
 		}
-		if over := len(out.Events) - int(r.GetLimit()); r.GetLimit() > 0 && over > 0 {
-			out.Events = out.Events[over:]
+		if over := len(out) - int(r.GetLimit()); r.GetLimit() > 0 && over > 0 {
+			out = out[over:]
 		}
 		from = headers[len(headers)-1].Index + 1
 	}
 }
 
+// explained is how many events of a volume explain it, and lookBack among how many entries
+// they are looked for: the trail may be long.
+const (
+	explained = 20
+	lookBack  = 20_000
+)
+
+// newest are events of the newest entries.
+func (a *api) newest(r *adminv1.ListEventsRequest) ([]*adminv1.Event, error) {
+	from := a.Trail.First()
+	if last := a.Trail.Last(); last > lookBack {
+		from = max(from, last-lookBack)
+	}
+	return a.happened(from, r)
+}
+
 // Watch goes on from an index without gaps, or fails with model.ErrCompacted.
 func (s *events) Watch(r *adminv1.ListEventsRequest, stream grpc.ServerStreamingServer[adminv1.Event]) error {
+	if err := checkKinds(r); err != nil {
+		return err
+	}
 	next := r.GetSince()
 	if next == 0 {
 		next = s.Trail.Last() + 1
@@ -77,11 +106,11 @@ func (s *events) Watch(r *adminv1.ListEventsRequest, stream grpc.ServerStreaming
 }
 
 func eventOf(h state.Header) *adminv1.Event {
-	e := &adminv1.Event{Index: h.Index, Number: int32(h.Number), Time: timestamp(h.Time), Cause: h.Cause, Actor: h.Actor}
-	for _, keys := range [][]model.Key{h.Put, h.Delete} {
-		for _, k := range keys {
-			e.Objects = append(e.Objects, k.String())
-		}
+	e := &adminv1.Event{
+		Index: h.Index, Number: int32(h.Number), Time: timestamp(h.Time), Cause: h.Cause, Actor: h.Actor, Objects: objectsOf(h), Kind: kindOfEvent(h),
+	}
+	if h.Refusal != nil {
+		e.Refused = h.Refusal.Error()
 	}
 	return e
 }
@@ -94,7 +123,10 @@ func before(h state.Header, r *adminv1.ListEventsRequest) bool {
 
 // concerns says whether something happened, and to what is asked about.
 func concerns(v state.View, h state.Header, r *adminv1.ListEventsRequest) bool {
-	if h.Refusal != nil || len(h.Put)+len(h.Delete) == 0 {
+	if overtaken(h) || len(h.Put)+len(h.Delete) == 0 {
+		return false
+	}
+	if len(r.GetKinds()) > 0 && !slices.Contains(r.GetKinds(), kindOfEvent(h)) {
 		return false
 	}
 	if r.GetNode() == "" && r.GetVolume() == "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // exported are the kinds that people edit, in an order in which each finds what it needs.
-var exported = []string{"node", "lvg", "pool", "class", "volume"}
+var exported = []string{"node", "lvg", "pool", "class", "quota", "volume"}
 
 // Export returns objects in an order in which Apply takes them. Pools made from classes
 // come again with their class, and what is being deleted is left out.
@@ -39,6 +39,9 @@ func (s *objects) Export(_ context.Context, r *adminv1.ExportRequest) (*adminv1.
 		if !c.Deleting() {
 			all = append(all, &adminv1.Spec{Name: c.Name, Object: &adminv1.Spec_Class{Class: classSpec(c)}})
 		}
+	}
+	for q := range state.All[*model.Quota](v) {
+		all = append(all, &adminv1.Spec{Name: q.Name, Object: &adminv1.Spec_Quota{Quota: quotaSpec(q)}})
 	}
 	for vol := range state.All[*model.Volume](v) {
 		if !vol.Deleting() {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"rvol/coordinator/decide/eligibility"
 	"rvol/coordinator/model"
+	"rvol/coordinator/model/selector"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
@@ -14,7 +14,7 @@ import (
 // pick returns the objects of one kind that a request selects by name and label, sorted
 // by name.
 func pick[T model.Object](v state.View, q *adminv1.ListRequest) ([]T, error) {
-	s, err := eligibility.ParseSelector(q.GetSelector())
+	s, err := selector.Parse(q.GetSelector())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}

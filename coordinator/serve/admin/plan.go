@@ -102,7 +102,8 @@ func (s *plans) ExplainVolume(_ context.Context, r *adminv1.ExplainVolumeRequest
 		}
 		out.Decisions = append(out.Decisions, decisionOf(d, replicas))
 	}
-	return out, nil
+	out.Events, err = s.newest(&adminv1.ListEventsRequest{Volume: vol.Name, Limit: explained})
+	return out, err
 }
 
 func decisionOf(d *model.Decision, replicas []model.DecisionReplica) *adminv1.Decision {

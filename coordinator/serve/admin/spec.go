@@ -150,12 +150,15 @@ func textOf(m spec, name string) string {
 		return strings.Join(pairs, ",")
 	case f.IsList():
 		return listText(v.List(), name)
-	case f.Kind() == protoreflect.MessageKind && !r.Has(f):
+	case f.HasPresence() && !r.Has(f):
 		return ""
 	case f.Kind() == protoreflect.MessageKind:
 		return messageText(v.Message().Interface())
 	case f.Kind() == protoreflect.BoolKind && !v.Bool():
 		return ""
+	}
+	if f.Kind() == protoreflect.Int64Kind { // bytes, all of them
+		return size(v.Int())
 	}
 	return fmt.Sprint(v.Interface())
 }

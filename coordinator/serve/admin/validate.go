@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"rvol/coordinator/decide/eligibility"
 	"rvol/coordinator/model"
+	"rvol/coordinator/model/selector"
 	"rvol/coordinator/serve/door"
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -103,7 +103,7 @@ func networks(about model.Key, names []string) ([]string, error) {
 }
 
 func checkSelector(about model.Key, what, text string) error {
-	if _, err := eligibility.ParseSelector(text); err != nil {
+	if _, err := selector.Parse(text); err != nil {
 		return door.Invalid(about, "%s: %s", what, err)
 	}
 	return nil

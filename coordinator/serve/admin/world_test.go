@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"rvol/coordinator/audit"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -56,7 +57,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &model.Cluster{ID: "test", Incarnation: 1, Format: 1, CA: string(identity.EncodeCertificates(ca.Certificate())), CAKey: key}
+	c := &model.Cluster{ID: "test", Incarnation: 1, Format: state.MaxFormat, CA: string(identity.EncodeCertificates(ca.Certificate())), CAKey: key}
 	c.Name = model.ClusterName
 	w.put(c)
 	return w
@@ -258,6 +259,7 @@ type fakeTrail struct {
 	mu      sync.Mutex
 	headers []state.Header
 	first   uint64
+	damage  error // what Verify finds
 	grown   chan struct{}
 }
 
@@ -284,6 +286,17 @@ func (f *fakeTrail) Read(from uint64, limit int) ([]state.Header, error) {
 		}
 	}
 	return out, nil
+}
+
+func (f *fakeTrail) Verify() (audit.Report, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := audit.Report{Headers: len(f.headers)}
+	if r.Headers > 0 {
+		newest := f.headers[r.Headers-1]
+		r.First, r.Last, r.Chain = f.headers[0].Index, newest.Index, newest.Hash
+	}
+	return r, f.damage
 }
 
 func (f *fakeTrail) First() uint64 { return f.first }

@@ -156,12 +156,15 @@ func (o Office) Renew(v state.View, c door.Caller, csr []byte, now time.Time) (c
 	return o.Sign(v, key, c.ID, now)
 }
 
-// Known says whether a key is on record for a machine; people's keys never are.
+// Known says whether a key is on record for a machine, or that a person's is not revoked.
 func Known(v state.View, key identity.Fingerprint, id identity.ID) error {
+	i, ok := state.Get[*model.Identity](v, key.String())
 	if id.Role.Person() {
+		if ok && !i.RevokedAt.IsZero() {
+			return fmt.Errorf("%w: at %s, by %s", identity.ErrUnknownKey, i.RevokedAt.UTC().Format("2006-01-02 15:04:05 MST"), i.RevokedBy)
+		}
 		return nil
 	}
-	i, ok := state.Get[*model.Identity](v, key.String())
 	if !ok || i.Kind != string(id.Role) || i.Subject != id.Name {
 		return identity.ErrUnknownKey
 	}

@@ -421,6 +421,7 @@ type Spec struct {
 	//	*Spec_Pool
 	//	*Spec_Class
 	//	*Spec_Volume
+	//	*Spec_Quota
 	Object        isSpec_Object `protobuf_oneof:"object"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -515,6 +516,15 @@ func (x *Spec) GetVolume() *VolumeSpec {
 	return nil
 }
 
+func (x *Spec) GetQuota() *QuotaSpec {
+	if x != nil {
+		if x, ok := x.Object.(*Spec_Quota); ok {
+			return x.Quota
+		}
+	}
+	return nil
+}
+
 type isSpec_Object interface {
 	isSpec_Object()
 }
@@ -539,6 +549,10 @@ type Spec_Volume struct {
 	Volume *VolumeSpec `protobuf:"bytes,6,opt,name=volume,proto3,oneof"`
 }
 
+type Spec_Quota struct {
+	Quota *QuotaSpec `protobuf:"bytes,7,opt,name=quota,proto3,oneof"`
+}
+
 func (*Spec_Node) isSpec_Object() {}
 
 func (*Spec_Lvg) isSpec_Object() {}
@@ -548,6 +562,8 @@ func (*Spec_Pool) isSpec_Object() {}
 func (*Spec_Class) isSpec_Object() {}
 
 func (*Spec_Volume) isSpec_Object() {}
+
+func (*Spec_Quota) isSpec_Object() {}
 
 type NodeSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1129,6 +1145,82 @@ func (x *VolumeSpec) GetDrbd() map[string]string {
 	return nil
 }
 
+type QuotaSpec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Labels        map[string]string      `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Properties    map[string]string      `protobuf:"bytes,2,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Selector      string                 `protobuf:"bytes,3,opt,name=selector,proto3" json:"selector,omitempty"`
+	Bytes         *int64                 `protobuf:"varint,4,opt,name=bytes,proto3,oneof" json:"bytes,omitempty"`
+	Volumes       *int32                 `protobuf:"varint,5,opt,name=volumes,proto3,oneof" json:"volumes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaSpec) Reset() {
+	*x = QuotaSpec{}
+	mi := &file_admin_v1_apply_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaSpec) ProtoMessage() {}
+
+func (x *QuotaSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_apply_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaSpec.ProtoReflect.Descriptor instead.
+func (*QuotaSpec) Descriptor() ([]byte, []int) {
+	return file_admin_v1_apply_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *QuotaSpec) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *QuotaSpec) GetProperties() map[string]string {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+func (x *QuotaSpec) GetSelector() string {
+	if x != nil {
+		return x.Selector
+	}
+	return ""
+}
+
+func (x *QuotaSpec) GetBytes() int64 {
+	if x != nil && x.Bytes != nil {
+		return *x.Bytes
+	}
+	return 0
+}
+
+func (x *QuotaSpec) GetVolumes() int32 {
+	if x != nil && x.Volumes != nil {
+		return *x.Volumes
+	}
+	return 0
+}
+
 var File_admin_v1_apply_proto protoreflect.FileDescriptor
 
 const file_admin_v1_apply_proto_rawDesc = "" +
@@ -1158,14 +1250,15 @@ const file_admin_v1_apply_proto_rawDesc = "" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\"?\n" +
 	"\x0eExportResponse\x12-\n" +
-	"\aobjects\x18\x01 \x03(\v2\x13.rvol.admin.v1.SpecR\aobjects\"\x95\x02\n" +
+	"\aobjects\x18\x01 \x03(\v2\x13.rvol.admin.v1.SpecR\aobjects\"\xc7\x02\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
 	"\x04node\x18\x02 \x01(\v2\x17.rvol.admin.v1.NodeSpecH\x00R\x04node\x12*\n" +
 	"\x03lvg\x18\x03 \x01(\v2\x16.rvol.admin.v1.LVGSpecH\x00R\x03lvg\x12-\n" +
 	"\x04pool\x18\x04 \x01(\v2\x17.rvol.admin.v1.PoolSpecH\x00R\x04pool\x120\n" +
 	"\x05class\x18\x05 \x01(\v2\x18.rvol.admin.v1.ClassSpecH\x00R\x05class\x123\n" +
-	"\x06volume\x18\x06 \x01(\v2\x19.rvol.admin.v1.VolumeSpecH\x00R\x06volumeB\b\n" +
+	"\x06volume\x18\x06 \x01(\v2\x19.rvol.admin.v1.VolumeSpecH\x00R\x06volume\x120\n" +
+	"\x05quota\x18\a \x01(\v2\x18.rvol.admin.v1.QuotaSpecH\x00R\x05quotaB\b\n" +
 	"\x06object\"\xc4\x02\n" +
 	"\bNodeSpec\x12;\n" +
 	"\x06labels\x18\x01 \x03(\v2#.rvol.admin.v1.NodeSpec.LabelsEntryR\x06labels\x12G\n" +
@@ -1271,7 +1364,24 @@ const file_admin_v1_apply_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tDrbdEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\x94\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x02\n" +
+	"\tQuotaSpec\x12<\n" +
+	"\x06labels\x18\x01 \x03(\v2$.rvol.admin.v1.QuotaSpec.LabelsEntryR\x06labels\x12H\n" +
+	"\n" +
+	"properties\x18\x02 \x03(\v2(.rvol.admin.v1.QuotaSpec.PropertiesEntryR\n" +
+	"properties\x12\x1a\n" +
+	"\bselector\x18\x03 \x01(\tR\bselector\x12\x19\n" +
+	"\x05bytes\x18\x04 \x01(\x03H\x00R\x05bytes\x88\x01\x01\x12\x1d\n" +
+	"\avolumes\x18\x05 \x01(\x05H\x01R\avolumes\x88\x01\x01\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
+	"\x0fPropertiesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
+	"\x06_bytesB\n" +
+	"\n" +
+	"\b_volumes2\x94\x01\n" +
 	"\aObjects\x12B\n" +
 	"\x05Apply\x12\x1b.rvol.admin.v1.ApplyRequest\x1a\x1c.rvol.admin.v1.ApplyResponse\x12E\n" +
 	"\x06Export\x12\x1c.rvol.admin.v1.ExportRequest\x1a\x1d.rvol.admin.v1.ExportResponseB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
@@ -1288,7 +1398,7 @@ func file_admin_v1_apply_proto_rawDescGZIP() []byte {
 	return file_admin_v1_apply_proto_rawDescData
 }
 
-var file_admin_v1_apply_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_admin_v1_apply_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_admin_v1_apply_proto_goTypes = []any{
 	(*ApplyRequest)(nil),        // 0: rvol.admin.v1.ApplyRequest
 	(*Wanted)(nil),              // 1: rvol.admin.v1.Wanted
@@ -1303,20 +1413,23 @@ var file_admin_v1_apply_proto_goTypes = []any{
 	(*PoolSpec)(nil),            // 10: rvol.admin.v1.PoolSpec
 	(*ClassSpec)(nil),           // 11: rvol.admin.v1.ClassSpec
 	(*VolumeSpec)(nil),          // 12: rvol.admin.v1.VolumeSpec
-	nil,                         // 13: rvol.admin.v1.NodeSpec.LabelsEntry
-	nil,                         // 14: rvol.admin.v1.NodeSpec.PropertiesEntry
-	nil,                         // 15: rvol.admin.v1.LVGSpec.LabelsEntry
-	nil,                         // 16: rvol.admin.v1.LVGSpec.PropertiesEntry
-	nil,                         // 17: rvol.admin.v1.PoolSpec.LabelsEntry
-	nil,                         // 18: rvol.admin.v1.PoolSpec.PropertiesEntry
-	nil,                         // 19: rvol.admin.v1.ClassSpec.LabelsEntry
-	nil,                         // 20: rvol.admin.v1.ClassSpec.PropertiesEntry
-	nil,                         // 21: rvol.admin.v1.ClassSpec.DrbdEntry
-	nil,                         // 22: rvol.admin.v1.VolumeSpec.LabelsEntry
-	nil,                         // 23: rvol.admin.v1.VolumeSpec.PropertiesEntry
-	nil,                         // 24: rvol.admin.v1.VolumeSpec.DrbdEntry
-	(*Storage)(nil),             // 25: rvol.admin.v1.Storage
-	(*durationpb.Duration)(nil), // 26: google.protobuf.Duration
+	(*QuotaSpec)(nil),           // 13: rvol.admin.v1.QuotaSpec
+	nil,                         // 14: rvol.admin.v1.NodeSpec.LabelsEntry
+	nil,                         // 15: rvol.admin.v1.NodeSpec.PropertiesEntry
+	nil,                         // 16: rvol.admin.v1.LVGSpec.LabelsEntry
+	nil,                         // 17: rvol.admin.v1.LVGSpec.PropertiesEntry
+	nil,                         // 18: rvol.admin.v1.PoolSpec.LabelsEntry
+	nil,                         // 19: rvol.admin.v1.PoolSpec.PropertiesEntry
+	nil,                         // 20: rvol.admin.v1.ClassSpec.LabelsEntry
+	nil,                         // 21: rvol.admin.v1.ClassSpec.PropertiesEntry
+	nil,                         // 22: rvol.admin.v1.ClassSpec.DrbdEntry
+	nil,                         // 23: rvol.admin.v1.VolumeSpec.LabelsEntry
+	nil,                         // 24: rvol.admin.v1.VolumeSpec.PropertiesEntry
+	nil,                         // 25: rvol.admin.v1.VolumeSpec.DrbdEntry
+	nil,                         // 26: rvol.admin.v1.QuotaSpec.LabelsEntry
+	nil,                         // 27: rvol.admin.v1.QuotaSpec.PropertiesEntry
+	(*Storage)(nil),             // 28: rvol.admin.v1.Storage
+	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
 }
 var file_admin_v1_apply_proto_depIdxs = []int32{
 	1,  // 0: rvol.admin.v1.ApplyRequest.objects:type_name -> rvol.admin.v1.Wanted
@@ -1329,33 +1442,36 @@ var file_admin_v1_apply_proto_depIdxs = []int32{
 	10, // 7: rvol.admin.v1.Spec.pool:type_name -> rvol.admin.v1.PoolSpec
 	11, // 8: rvol.admin.v1.Spec.class:type_name -> rvol.admin.v1.ClassSpec
 	12, // 9: rvol.admin.v1.Spec.volume:type_name -> rvol.admin.v1.VolumeSpec
-	13, // 10: rvol.admin.v1.NodeSpec.labels:type_name -> rvol.admin.v1.NodeSpec.LabelsEntry
-	14, // 11: rvol.admin.v1.NodeSpec.properties:type_name -> rvol.admin.v1.NodeSpec.PropertiesEntry
-	15, // 12: rvol.admin.v1.LVGSpec.labels:type_name -> rvol.admin.v1.LVGSpec.LabelsEntry
-	16, // 13: rvol.admin.v1.LVGSpec.properties:type_name -> rvol.admin.v1.LVGSpec.PropertiesEntry
-	17, // 14: rvol.admin.v1.PoolSpec.labels:type_name -> rvol.admin.v1.PoolSpec.LabelsEntry
-	18, // 15: rvol.admin.v1.PoolSpec.properties:type_name -> rvol.admin.v1.PoolSpec.PropertiesEntry
-	25, // 16: rvol.admin.v1.PoolSpec.storage:type_name -> rvol.admin.v1.Storage
-	26, // 17: rvol.admin.v1.PoolSpec.not_ready_grace:type_name -> google.protobuf.Duration
-	19, // 18: rvol.admin.v1.ClassSpec.labels:type_name -> rvol.admin.v1.ClassSpec.LabelsEntry
-	20, // 19: rvol.admin.v1.ClassSpec.properties:type_name -> rvol.admin.v1.ClassSpec.PropertiesEntry
-	25, // 20: rvol.admin.v1.ClassSpec.storage:type_name -> rvol.admin.v1.Storage
-	26, // 21: rvol.admin.v1.ClassSpec.not_ready_grace:type_name -> google.protobuf.Duration
-	26, // 22: rvol.admin.v1.ClassSpec.repair_after:type_name -> google.protobuf.Duration
-	26, // 23: rvol.admin.v1.ClassSpec.verify_every:type_name -> google.protobuf.Duration
-	21, // 24: rvol.admin.v1.ClassSpec.drbd:type_name -> rvol.admin.v1.ClassSpec.DrbdEntry
-	22, // 25: rvol.admin.v1.VolumeSpec.labels:type_name -> rvol.admin.v1.VolumeSpec.LabelsEntry
-	23, // 26: rvol.admin.v1.VolumeSpec.properties:type_name -> rvol.admin.v1.VolumeSpec.PropertiesEntry
-	24, // 27: rvol.admin.v1.VolumeSpec.drbd:type_name -> rvol.admin.v1.VolumeSpec.DrbdEntry
-	0,  // 28: rvol.admin.v1.Objects.Apply:input_type -> rvol.admin.v1.ApplyRequest
-	5,  // 29: rvol.admin.v1.Objects.Export:input_type -> rvol.admin.v1.ExportRequest
-	2,  // 30: rvol.admin.v1.Objects.Apply:output_type -> rvol.admin.v1.ApplyResponse
-	6,  // 31: rvol.admin.v1.Objects.Export:output_type -> rvol.admin.v1.ExportResponse
-	30, // [30:32] is the sub-list for method output_type
-	28, // [28:30] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	13, // 10: rvol.admin.v1.Spec.quota:type_name -> rvol.admin.v1.QuotaSpec
+	14, // 11: rvol.admin.v1.NodeSpec.labels:type_name -> rvol.admin.v1.NodeSpec.LabelsEntry
+	15, // 12: rvol.admin.v1.NodeSpec.properties:type_name -> rvol.admin.v1.NodeSpec.PropertiesEntry
+	16, // 13: rvol.admin.v1.LVGSpec.labels:type_name -> rvol.admin.v1.LVGSpec.LabelsEntry
+	17, // 14: rvol.admin.v1.LVGSpec.properties:type_name -> rvol.admin.v1.LVGSpec.PropertiesEntry
+	18, // 15: rvol.admin.v1.PoolSpec.labels:type_name -> rvol.admin.v1.PoolSpec.LabelsEntry
+	19, // 16: rvol.admin.v1.PoolSpec.properties:type_name -> rvol.admin.v1.PoolSpec.PropertiesEntry
+	28, // 17: rvol.admin.v1.PoolSpec.storage:type_name -> rvol.admin.v1.Storage
+	29, // 18: rvol.admin.v1.PoolSpec.not_ready_grace:type_name -> google.protobuf.Duration
+	20, // 19: rvol.admin.v1.ClassSpec.labels:type_name -> rvol.admin.v1.ClassSpec.LabelsEntry
+	21, // 20: rvol.admin.v1.ClassSpec.properties:type_name -> rvol.admin.v1.ClassSpec.PropertiesEntry
+	28, // 21: rvol.admin.v1.ClassSpec.storage:type_name -> rvol.admin.v1.Storage
+	29, // 22: rvol.admin.v1.ClassSpec.not_ready_grace:type_name -> google.protobuf.Duration
+	29, // 23: rvol.admin.v1.ClassSpec.repair_after:type_name -> google.protobuf.Duration
+	29, // 24: rvol.admin.v1.ClassSpec.verify_every:type_name -> google.protobuf.Duration
+	22, // 25: rvol.admin.v1.ClassSpec.drbd:type_name -> rvol.admin.v1.ClassSpec.DrbdEntry
+	23, // 26: rvol.admin.v1.VolumeSpec.labels:type_name -> rvol.admin.v1.VolumeSpec.LabelsEntry
+	24, // 27: rvol.admin.v1.VolumeSpec.properties:type_name -> rvol.admin.v1.VolumeSpec.PropertiesEntry
+	25, // 28: rvol.admin.v1.VolumeSpec.drbd:type_name -> rvol.admin.v1.VolumeSpec.DrbdEntry
+	26, // 29: rvol.admin.v1.QuotaSpec.labels:type_name -> rvol.admin.v1.QuotaSpec.LabelsEntry
+	27, // 30: rvol.admin.v1.QuotaSpec.properties:type_name -> rvol.admin.v1.QuotaSpec.PropertiesEntry
+	0,  // 31: rvol.admin.v1.Objects.Apply:input_type -> rvol.admin.v1.ApplyRequest
+	5,  // 32: rvol.admin.v1.Objects.Export:input_type -> rvol.admin.v1.ExportRequest
+	2,  // 33: rvol.admin.v1.Objects.Apply:output_type -> rvol.admin.v1.ApplyResponse
+	6,  // 34: rvol.admin.v1.Objects.Export:output_type -> rvol.admin.v1.ExportResponse
+	33, // [33:35] is the sub-list for method output_type
+	31, // [31:33] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_apply_proto_init() }
@@ -1370,14 +1486,16 @@ func file_admin_v1_apply_proto_init() {
 		(*Spec_Pool)(nil),
 		(*Spec_Class)(nil),
 		(*Spec_Volume)(nil),
+		(*Spec_Quota)(nil),
 	}
+	file_admin_v1_apply_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_apply_proto_rawDesc), len(file_admin_v1_apply_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -552,6 +552,566 @@ func (x *Invariant) GetFindings() []string {
 	return nil
 }
 
+type AuditEntriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Since         uint64                 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"` // first index wanted; 0: the oldest there is
+	Until         uint64                 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"` // last index wanted; 0: the newest there is
+	Actor         string                 `protobuf:"bytes,3,opt,name=actor,proto3" json:"actor,omitempty"`  // only of this one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntriesRequest) Reset() {
+	*x = AuditEntriesRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntriesRequest) ProtoMessage() {}
+
+func (x *AuditEntriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntriesRequest.ProtoReflect.Descriptor instead.
+func (*AuditEntriesRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AuditEntriesRequest) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *AuditEntriesRequest) GetUntil() uint64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *AuditEntriesRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+type AuditEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Number        int32                  `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // within the entry at that index
+	Time          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	Actor         string                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	Cause         string                 `protobuf:"bytes,5,opt,name=cause,proto3" json:"cause,omitempty"`
+	Objects       []string               `protobuf:"bytes,6,rep,name=objects,proto3" json:"objects,omitempty"` // keys put and deleted
+	Refused       string                 `protobuf:"bytes,7,opt,name=refused,proto3" json:"refused,omitempty"` // why; empty: it was carried out
+	Line          string                 `protobuf:"bytes,8,opt,name=line,proto3" json:"line,omitempty"`       // the header as it stands in the trail: JSON, with the hash of the one before and its own
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AuditEntry) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetObjects() []string {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetLine() string {
+	if x != nil {
+		return x.Line
+	}
+	return ""
+}
+
+type AuditVerifyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditVerifyRequest) Reset() {
+	*x = AuditVerifyRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditVerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditVerifyRequest) ProtoMessage() {}
+
+func (x *AuditVerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditVerifyRequest.ProtoReflect.Descriptor instead.
+func (*AuditVerifyRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+type AuditReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Coordinator   string                 `protobuf:"bytes,1,opt,name=coordinator,proto3" json:"coordinator,omitempty"` // whose trail it is
+	Headers       int64                  `protobuf:"varint,2,opt,name=headers,proto3" json:"headers,omitempty"`
+	First         uint64                 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint64                 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
+	Chain         string                 `protobuf:"bytes,5,opt,name=chain,proto3" json:"chain,omitempty"`       // hash of the newest header
+	Gaps          []uint64               `protobuf:"varint,6,rep,packed,name=gaps,proto3" json:"gaps,omitempty"` // indexes before which something is missing
+	Finding       string                 `protobuf:"bytes,7,opt,name=finding,proto3" json:"finding,omitempty"`   // what is wrong; empty: nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditReport) Reset() {
+	*x = AuditReport{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditReport) ProtoMessage() {}
+
+func (x *AuditReport) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditReport.ProtoReflect.Descriptor instead.
+func (*AuditReport) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AuditReport) GetCoordinator() string {
+	if x != nil {
+		return x.Coordinator
+	}
+	return ""
+}
+
+func (x *AuditReport) GetHeaders() int64 {
+	if x != nil {
+		return x.Headers
+	}
+	return 0
+}
+
+func (x *AuditReport) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *AuditReport) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *AuditReport) GetChain() string {
+	if x != nil {
+		return x.Chain
+	}
+	return ""
+}
+
+func (x *AuditReport) GetGaps() []uint64 {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+func (x *AuditReport) GetFinding() string {
+	if x != nil {
+		return x.Finding
+	}
+	return ""
+}
+
+type RecordCertificateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // fingerprint of its key
+	Subject       string                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	Role          string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordCertificateRequest) Reset() {
+	*x = RecordCertificateRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordCertificateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordCertificateRequest) ProtoMessage() {}
+
+func (x *RecordCertificateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordCertificateRequest.ProtoReflect.Descriptor instead.
+func (*RecordCertificateRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RecordCertificateRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RecordCertificateRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *RecordCertificateRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *RecordCertificateRequest) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+type Certificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *Meta                  `protobuf:"bytes,1,opt,name=meta,proto3" json:"meta,omitempty"`       // name is the fingerprint of its key
+	Subject       string                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"` // whose it is
+	Role          string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"` // absent: not known
+	RevokedAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=revoked_at,json=revokedAt,proto3" json:"revoked_at,omitempty"` // absent: it is good
+	RevokedBy     string                 `protobuf:"bytes,6,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Certificate) Reset() {
+	*x = Certificate{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Certificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Certificate) ProtoMessage() {}
+
+func (x *Certificate) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
+func (*Certificate) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Certificate) GetMeta() *Meta {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *Certificate) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *Certificate) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Certificate) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *Certificate) GetRevokedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RevokedAt
+	}
+	return nil
+}
+
+func (x *Certificate) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+func (x *Certificate) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type ListCertificatesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificates  []*Certificate         `protobuf:"bytes,1,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCertificatesResponse) Reset() {
+	*x = ListCertificatesResponse{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCertificatesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCertificatesResponse) ProtoMessage() {}
+
+func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
+func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListCertificatesResponse) GetCertificates() []*Certificate {
+	if x != nil {
+		return x.Certificates
+	}
+	return nil
+}
+
+type RevokeCertificateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`       // the fingerprint; one that is not on record is taken whole only
+	Subject       string                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"` // instead: all on record of this one
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Confirm       string                 `protobuf:"bytes,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // name or subject typed once more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeCertificateRequest) Reset() {
+	*x = RevokeCertificateRequest{}
+	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeCertificateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeCertificateRequest) ProtoMessage() {}
+
+func (x *RevokeCertificateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeCertificateRequest.ProtoReflect.Descriptor instead.
+func (*RevokeCertificateRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RevokeCertificateRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RevokeCertificateRequest) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *RevokeCertificateRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RevokeCertificateRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
 type ClusterStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stale         bool                   `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -561,7 +1121,7 @@ type ClusterStatusRequest struct {
 
 func (x *ClusterStatusRequest) Reset() {
 	*x = ClusterStatusRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	mi := &file_admin_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +1133,7 @@ func (x *ClusterStatusRequest) String() string {
 func (*ClusterStatusRequest) ProtoMessage() {}
 
 func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[8]
+	mi := &file_admin_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +1146,7 @@ func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusRequest.ProtoReflect.Descriptor instead.
 func (*ClusterStatusRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClusterStatusRequest) GetStale() bool {
@@ -616,7 +1176,7 @@ type ClusterStatus struct {
 
 func (x *ClusterStatus) Reset() {
 	*x = ClusterStatus{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	mi := &file_admin_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +1188,7 @@ func (x *ClusterStatus) String() string {
 func (*ClusterStatus) ProtoMessage() {}
 
 func (x *ClusterStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[9]
+	mi := &file_admin_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +1201,7 @@ func (x *ClusterStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatus.ProtoReflect.Descriptor instead.
 func (*ClusterStatus) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClusterStatus) GetId() string {
@@ -743,7 +1303,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	mi := &file_admin_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +1315,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[10]
+	mi := &file_admin_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +1328,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Member) GetName() string {
@@ -829,7 +1389,7 @@ type TransferLeadershipRequest struct {
 
 func (x *TransferLeadershipRequest) Reset() {
 	*x = TransferLeadershipRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	mi := &file_admin_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1401,7 @@ func (x *TransferLeadershipRequest) String() string {
 func (*TransferLeadershipRequest) ProtoMessage() {}
 
 func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[11]
+	mi := &file_admin_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1414,7 @@ func (x *TransferLeadershipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferLeadershipRequest.ProtoReflect.Descriptor instead.
 func (*TransferLeadershipRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TransferLeadershipRequest) GetTo() string {
@@ -880,7 +1440,7 @@ type JoinMemberRequest struct {
 
 func (x *JoinMemberRequest) Reset() {
 	*x = JoinMemberRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	mi := &file_admin_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1452,7 @@ func (x *JoinMemberRequest) String() string {
 func (*JoinMemberRequest) ProtoMessage() {}
 
 func (x *JoinMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[12]
+	mi := &file_admin_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1465,7 @@ func (x *JoinMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinMemberRequest.ProtoReflect.Descriptor instead.
 func (*JoinMemberRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JoinMemberRequest) GetToken() string {
@@ -978,7 +1538,7 @@ type JoinMemberResponse struct {
 
 func (x *JoinMemberResponse) Reset() {
 	*x = JoinMemberResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	mi := &file_admin_v1_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1550,7 @@ func (x *JoinMemberResponse) String() string {
 func (*JoinMemberResponse) ProtoMessage() {}
 
 func (x *JoinMemberResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[13]
+	mi := &file_admin_v1_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1563,7 @@ func (x *JoinMemberResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinMemberResponse.ProtoReflect.Descriptor instead.
 func (*JoinMemberResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JoinMemberResponse) GetCertificate() []byte {
@@ -1060,7 +1620,7 @@ type RenewMemberRequest struct {
 
 func (x *RenewMemberRequest) Reset() {
 	*x = RenewMemberRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	mi := &file_admin_v1_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1632,7 @@ func (x *RenewMemberRequest) String() string {
 func (*RenewMemberRequest) ProtoMessage() {}
 
 func (x *RenewMemberRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[14]
+	mi := &file_admin_v1_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1645,7 @@ func (x *RenewMemberRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewMemberRequest.ProtoReflect.Descriptor instead.
 func (*RenewMemberRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RenewMemberRequest) GetCsr() []byte {
@@ -1124,7 +1684,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	mi := &file_admin_v1_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1696,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[15]
+	mi := &file_admin_v1_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1709,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 type SnapshotChunk struct {
@@ -1161,7 +1721,7 @@ type SnapshotChunk struct {
 
 func (x *SnapshotChunk) Reset() {
 	*x = SnapshotChunk{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[16]
+	mi := &file_admin_v1_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1733,7 @@ func (x *SnapshotChunk) String() string {
 func (*SnapshotChunk) ProtoMessage() {}
 
 func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[16]
+	mi := &file_admin_v1_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1746,7 @@ func (x *SnapshotChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotChunk.ProtoReflect.Descriptor instead.
 func (*SnapshotChunk) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SnapshotChunk) GetData() []byte {
@@ -1209,7 +1769,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[17]
+	mi := &file_admin_v1_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1781,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[17]
+	mi := &file_admin_v1_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1794,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Token) GetMeta() *Meta {
@@ -1281,7 +1841,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[18]
+	mi := &file_admin_v1_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1853,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[18]
+	mi := &file_admin_v1_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1866,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{18}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1327,7 +1887,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[19]
+	mi := &file_admin_v1_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1899,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[19]
+	mi := &file_admin_v1_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1912,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{19}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTokenRequest) GetKind() string {
@@ -1386,7 +1946,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[20]
+	mi := &file_admin_v1_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1958,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[20]
+	mi := &file_admin_v1_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1971,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{20}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -1435,13 +1995,14 @@ type ListEventsRequest struct {
 	Volume        string                 `protobuf:"bytes,3,opt,name=volume,proto3" json:"volume,omitempty"`
 	Limit         int32                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`                                // newest so many; 0: all there are
 	SinceNumber   int32                  `protobuf:"varint,5,opt,name=since_number,json=sinceNumber,proto3" json:"since_number,omitempty"` // first wanted of the entry at that index
+	Kinds         []string               `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`                                 // only these; empty: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[21]
+	mi := &file_admin_v1_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +2014,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[21]
+	mi := &file_admin_v1_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +2027,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{21}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListEventsRequest) GetSince() uint64 {
@@ -1504,6 +2065,13 @@ func (x *ListEventsRequest) GetSinceNumber() int32 {
 	return 0
 }
 
+func (x *ListEventsRequest) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1512,13 +2080,15 @@ type Event struct {
 	Actor         string                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
 	Objects       []string               `protobuf:"bytes,5,rep,name=objects,proto3" json:"objects,omitempty"` // keys changed: "volume/db-1"
 	Number        int32                  `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`  // within the entry at that index: to go on, ask from this index and the next number
+	Kind          string                 `protobuf:"bytes,7,opt,name=kind,proto3" json:"kind,omitempty"`       // placement, reject, retry, repair, fence, transition or change
+	Refused       string                 `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"` // why it was not carried out; empty: it was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[22]
+	mi := &file_admin_v1_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +2100,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[22]
+	mi := &file_admin_v1_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +2113,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{22}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Event) GetIndex() uint64 {
@@ -1588,6 +2158,20 @@ func (x *Event) GetNumber() int32 {
 	return 0
 }
 
+func (x *Event) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Event) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 type ListEventsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Events        []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
@@ -1597,7 +2181,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[23]
+	mi := &file_admin_v1_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +2193,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[23]
+	mi := &file_admin_v1_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +2206,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{23}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -1641,7 +2225,7 @@ type ChangesRequest struct {
 
 func (x *ChangesRequest) Reset() {
 	*x = ChangesRequest{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[24]
+	mi := &file_admin_v1_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +2237,7 @@ func (x *ChangesRequest) String() string {
 func (*ChangesRequest) ProtoMessage() {}
 
 func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[24]
+	mi := &file_admin_v1_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +2250,7 @@ func (x *ChangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangesRequest.ProtoReflect.Descriptor instead.
 func (*ChangesRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{24}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangesRequest) GetKinds() []string {
@@ -1687,7 +2271,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_admin_v1_cluster_proto_msgTypes[25]
+	mi := &file_admin_v1_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +2283,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_cluster_proto_msgTypes[25]
+	mi := &file_admin_v1_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +2296,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{25}
+	return file_admin_v1_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Change) GetIndex() uint64 {
@@ -1780,7 +2364,54 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04says\x18\x02 \x01(\tR\x04says\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12\x1a\n" +
-	"\bfindings\x18\x04 \x03(\tR\bfindings\",\n" +
+	"\bfindings\x18\x04 \x03(\tR\bfindings\"W\n" +
+	"\x13AuditEntriesRequest\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\x04R\x05since\x12\x14\n" +
+	"\x05until\x18\x02 \x01(\x04R\x05until\x12\x14\n" +
+	"\x05actor\x18\x03 \x01(\tR\x05actor\"\xde\x01\n" +
+	"\n" +
+	"AuditEntry\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x05R\x06number\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05actor\x18\x04 \x01(\tR\x05actor\x12\x14\n" +
+	"\x05cause\x18\x05 \x01(\tR\x05cause\x12\x18\n" +
+	"\aobjects\x18\x06 \x03(\tR\aobjects\x12\x18\n" +
+	"\arefused\x18\a \x01(\tR\arefused\x12\x12\n" +
+	"\x04line\x18\b \x01(\tR\x04line\"\x14\n" +
+	"\x12AuditVerifyRequest\"\xb7\x01\n" +
+	"\vAuditReport\x12 \n" +
+	"\vcoordinator\x18\x01 \x01(\tR\vcoordinator\x12\x18\n" +
+	"\aheaders\x18\x02 \x01(\x03R\aheaders\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\x04R\x04last\x12\x14\n" +
+	"\x05chain\x18\x05 \x01(\tR\x05chain\x12\x12\n" +
+	"\x04gaps\x18\x06 \x03(\x04R\x04gaps\x12\x18\n" +
+	"\afinding\x18\a \x01(\tR\afinding\"\x97\x01\n" +
+	"\x18RecordCertificateRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x129\n" +
+	"\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\x91\x02\n" +
+	"\vCertificate\x12'\n" +
+	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x12\n" +
+	"\x04role\x18\x03 \x01(\tR\x04role\x129\n" +
+	"\n" +
+	"expires_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x129\n" +
+	"\n" +
+	"revoked_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\trevokedAt\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\x06 \x01(\tR\trevokedBy\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"Z\n" +
+	"\x18ListCertificatesResponse\x12>\n" +
+	"\fcertificates\x18\x01 \x03(\v2\x1a.rvol.admin.v1.CertificateR\fcertificates\"z\n" +
+	"\x18RevokeCertificateRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\aconfirm\x18\x04 \x01(\tR\aconfirm\",\n" +
 	"\x14ClusterStatusRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xa2\x03\n" +
 	"\rClusterStatus\x12\x0e\n" +
@@ -1852,20 +2483,23 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"N\n" +
 	"\fCreatedToken\x12*\n" +
 	"\x05token\x18\x01 \x01(\v2\x14.rvol.admin.v1.TokenR\x05token\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\x8e\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xa4\x01\n" +
 	"\x11ListEventsRequest\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x04R\x05since\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06volume\x18\x03 \x01(\tR\x06volume\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12!\n" +
-	"\fsince_number\x18\x05 \x01(\x05R\vsinceNumber\"\xab\x01\n" +
+	"\fsince_number\x18\x05 \x01(\x05R\vsinceNumber\x12\x14\n" +
+	"\x05kinds\x18\x06 \x03(\tR\x05kinds\"\xd9\x01\n" +
 	"\x05Event\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x14\n" +
 	"\x05actor\x18\x04 \x01(\tR\x05actor\x12\x18\n" +
 	"\aobjects\x18\x05 \x03(\tR\aobjects\x12\x16\n" +
-	"\x06number\x18\x06 \x01(\x05R\x06number\"B\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04kind\x18\a \x01(\tR\x04kind\x12\x18\n" +
+	"\arefused\x18\b \x01(\tR\arefused\"B\n" +
 	"\x12ListEventsResponse\x12,\n" +
 	"\x06events\x18\x01 \x03(\v2\x14.rvol.admin.v1.EventR\x06events\"&\n" +
 	"\x0eChangesRequest\x12\x14\n" +
@@ -1888,7 +2522,14 @@ const file_admin_v1_cluster_proto_rawDesc = "" +
 	"\x06Tokens\x12E\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a!.rvol.admin.v1.ListTokensResponse\x12H\n" +
 	"\x06Create\x12!.rvol.admin.v1.CreateTokenRequest\x1a\x1b.rvol.admin.v1.CreatedToken\x12;\n" +
-	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\xdb\x01\n" +
+	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\x9c\x01\n" +
+	"\x05Audit\x12J\n" +
+	"\aEntries\x12\".rvol.admin.v1.AuditEntriesRequest\x1a\x19.rvol.admin.v1.AuditEntry0\x01\x12G\n" +
+	"\x06Verify\x12!.rvol.admin.v1.AuditVerifyRequest\x1a\x1a.rvol.admin.v1.AuditReport2\xff\x01\n" +
+	"\fCertificates\x12K\n" +
+	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a'.rvol.admin.v1.ListCertificatesResponse\x12Z\n" +
+	"\x06Revoke\x12'.rvol.admin.v1.RevokeCertificateRequest\x1a'.rvol.admin.v1.ListCertificatesResponse\x12F\n" +
+	"\x06Record\x12'.rvol.admin.v1.RecordCertificateRequest\x1a\x13.rvol.admin.v1.Done2\xdb\x01\n" +
 	"\x06Events\x12K\n" +
 	"\x04List\x12 .rvol.admin.v1.ListEventsRequest\x1a!.rvol.admin.v1.ListEventsResponse\x12A\n" +
 	"\x05Watch\x12 .rvol.admin.v1.ListEventsRequest\x1a\x14.rvol.admin.v1.Event0\x01\x12A\n" +
@@ -1906,7 +2547,7 @@ func file_admin_v1_cluster_proto_rawDescGZIP() []byte {
 	return file_admin_v1_cluster_proto_rawDescData
 }
 
-var file_admin_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_admin_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_admin_v1_cluster_proto_goTypes = []any{
 	(*RestoreSnapshotRequest)(nil),    // 0: rvol.admin.v1.RestoreSnapshotRequest
 	(*ReconcileRequest)(nil),          // 1: rvol.admin.v1.ReconcileRequest
@@ -1916,83 +2557,107 @@ var file_admin_v1_cluster_proto_goTypes = []any{
 	(*ClusterCheckRequest)(nil),       // 5: rvol.admin.v1.ClusterCheckRequest
 	(*ClusterCheck)(nil),              // 6: rvol.admin.v1.ClusterCheck
 	(*Invariant)(nil),                 // 7: rvol.admin.v1.Invariant
-	(*ClusterStatusRequest)(nil),      // 8: rvol.admin.v1.ClusterStatusRequest
-	(*ClusterStatus)(nil),             // 9: rvol.admin.v1.ClusterStatus
-	(*Member)(nil),                    // 10: rvol.admin.v1.Member
-	(*TransferLeadershipRequest)(nil), // 11: rvol.admin.v1.TransferLeadershipRequest
-	(*JoinMemberRequest)(nil),         // 12: rvol.admin.v1.JoinMemberRequest
-	(*JoinMemberResponse)(nil),        // 13: rvol.admin.v1.JoinMemberResponse
-	(*RenewMemberRequest)(nil),        // 14: rvol.admin.v1.RenewMemberRequest
-	(*SaveSnapshotRequest)(nil),       // 15: rvol.admin.v1.SaveSnapshotRequest
-	(*SnapshotChunk)(nil),             // 16: rvol.admin.v1.SnapshotChunk
-	(*Token)(nil),                     // 17: rvol.admin.v1.Token
-	(*ListTokensResponse)(nil),        // 18: rvol.admin.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),        // 19: rvol.admin.v1.CreateTokenRequest
-	(*CreatedToken)(nil),              // 20: rvol.admin.v1.CreatedToken
-	(*ListEventsRequest)(nil),         // 21: rvol.admin.v1.ListEventsRequest
-	(*Event)(nil),                     // 22: rvol.admin.v1.Event
-	(*ListEventsResponse)(nil),        // 23: rvol.admin.v1.ListEventsResponse
-	(*ChangesRequest)(nil),            // 24: rvol.admin.v1.ChangesRequest
-	(*Change)(nil),                    // 25: rvol.admin.v1.Change
-	(*durationpb.Duration)(nil),       // 26: google.protobuf.Duration
-	(*Condition)(nil),                 // 27: rvol.admin.v1.Condition
-	(*Meta)(nil),                      // 28: rvol.admin.v1.Meta
-	(*timestamppb.Timestamp)(nil),     // 29: google.protobuf.Timestamp
-	(*DeleteRequest)(nil),             // 30: rvol.admin.v1.DeleteRequest
-	(*ListRequest)(nil),               // 31: rvol.admin.v1.ListRequest
-	(*Done)(nil),                      // 32: rvol.admin.v1.Done
+	(*AuditEntriesRequest)(nil),       // 8: rvol.admin.v1.AuditEntriesRequest
+	(*AuditEntry)(nil),                // 9: rvol.admin.v1.AuditEntry
+	(*AuditVerifyRequest)(nil),        // 10: rvol.admin.v1.AuditVerifyRequest
+	(*AuditReport)(nil),               // 11: rvol.admin.v1.AuditReport
+	(*RecordCertificateRequest)(nil),  // 12: rvol.admin.v1.RecordCertificateRequest
+	(*Certificate)(nil),               // 13: rvol.admin.v1.Certificate
+	(*ListCertificatesResponse)(nil),  // 14: rvol.admin.v1.ListCertificatesResponse
+	(*RevokeCertificateRequest)(nil),  // 15: rvol.admin.v1.RevokeCertificateRequest
+	(*ClusterStatusRequest)(nil),      // 16: rvol.admin.v1.ClusterStatusRequest
+	(*ClusterStatus)(nil),             // 17: rvol.admin.v1.ClusterStatus
+	(*Member)(nil),                    // 18: rvol.admin.v1.Member
+	(*TransferLeadershipRequest)(nil), // 19: rvol.admin.v1.TransferLeadershipRequest
+	(*JoinMemberRequest)(nil),         // 20: rvol.admin.v1.JoinMemberRequest
+	(*JoinMemberResponse)(nil),        // 21: rvol.admin.v1.JoinMemberResponse
+	(*RenewMemberRequest)(nil),        // 22: rvol.admin.v1.RenewMemberRequest
+	(*SaveSnapshotRequest)(nil),       // 23: rvol.admin.v1.SaveSnapshotRequest
+	(*SnapshotChunk)(nil),             // 24: rvol.admin.v1.SnapshotChunk
+	(*Token)(nil),                     // 25: rvol.admin.v1.Token
+	(*ListTokensResponse)(nil),        // 26: rvol.admin.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),        // 27: rvol.admin.v1.CreateTokenRequest
+	(*CreatedToken)(nil),              // 28: rvol.admin.v1.CreatedToken
+	(*ListEventsRequest)(nil),         // 29: rvol.admin.v1.ListEventsRequest
+	(*Event)(nil),                     // 30: rvol.admin.v1.Event
+	(*ListEventsResponse)(nil),        // 31: rvol.admin.v1.ListEventsResponse
+	(*ChangesRequest)(nil),            // 32: rvol.admin.v1.ChangesRequest
+	(*Change)(nil),                    // 33: rvol.admin.v1.Change
+	(*timestamppb.Timestamp)(nil),     // 34: google.protobuf.Timestamp
+	(*Meta)(nil),                      // 35: rvol.admin.v1.Meta
+	(*durationpb.Duration)(nil),       // 36: google.protobuf.Duration
+	(*Condition)(nil),                 // 37: rvol.admin.v1.Condition
+	(*DeleteRequest)(nil),             // 38: rvol.admin.v1.DeleteRequest
+	(*ListRequest)(nil),               // 39: rvol.admin.v1.ListRequest
+	(*Done)(nil),                      // 40: rvol.admin.v1.Done
 }
 var file_admin_v1_cluster_proto_depIdxs = []int32{
 	3,  // 0: rvol.admin.v1.Reconciliation.nodes:type_name -> rvol.admin.v1.ReconcileNode
 	4,  // 1: rvol.admin.v1.Reconciliation.differences:type_name -> rvol.admin.v1.StateDifference
 	7,  // 2: rvol.admin.v1.ClusterCheck.invariants:type_name -> rvol.admin.v1.Invariant
 	4,  // 3: rvol.admin.v1.ClusterCheck.differences:type_name -> rvol.admin.v1.StateDifference
-	10, // 4: rvol.admin.v1.ClusterStatus.members:type_name -> rvol.admin.v1.Member
-	26, // 5: rvol.admin.v1.ClusterStatus.leader_contact:type_name -> google.protobuf.Duration
-	27, // 6: rvol.admin.v1.Member.conditions:type_name -> rvol.admin.v1.Condition
-	10, // 7: rvol.admin.v1.JoinMemberResponse.members:type_name -> rvol.admin.v1.Member
-	28, // 8: rvol.admin.v1.Token.meta:type_name -> rvol.admin.v1.Meta
-	29, // 9: rvol.admin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	17, // 10: rvol.admin.v1.ListTokensResponse.tokens:type_name -> rvol.admin.v1.Token
-	26, // 11: rvol.admin.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
-	17, // 12: rvol.admin.v1.CreatedToken.token:type_name -> rvol.admin.v1.Token
-	29, // 13: rvol.admin.v1.Event.time:type_name -> google.protobuf.Timestamp
-	22, // 14: rvol.admin.v1.ListEventsResponse.events:type_name -> rvol.admin.v1.Event
-	8,  // 15: rvol.admin.v1.Cluster.Status:input_type -> rvol.admin.v1.ClusterStatusRequest
-	11, // 16: rvol.admin.v1.Cluster.TransferLeadership:input_type -> rvol.admin.v1.TransferLeadershipRequest
-	30, // 17: rvol.admin.v1.Cluster.RemoveMember:input_type -> rvol.admin.v1.DeleteRequest
-	12, // 18: rvol.admin.v1.Cluster.JoinMember:input_type -> rvol.admin.v1.JoinMemberRequest
-	14, // 19: rvol.admin.v1.Cluster.RenewMember:input_type -> rvol.admin.v1.RenewMemberRequest
-	15, // 20: rvol.admin.v1.Cluster.SaveSnapshot:input_type -> rvol.admin.v1.SaveSnapshotRequest
-	0,  // 21: rvol.admin.v1.Cluster.RestoreSnapshot:input_type -> rvol.admin.v1.RestoreSnapshotRequest
-	1,  // 22: rvol.admin.v1.Cluster.Reconcile:input_type -> rvol.admin.v1.ReconcileRequest
-	5,  // 23: rvol.admin.v1.Cluster.Check:input_type -> rvol.admin.v1.ClusterCheckRequest
-	31, // 24: rvol.admin.v1.Tokens.List:input_type -> rvol.admin.v1.ListRequest
-	19, // 25: rvol.admin.v1.Tokens.Create:input_type -> rvol.admin.v1.CreateTokenRequest
-	30, // 26: rvol.admin.v1.Tokens.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	21, // 27: rvol.admin.v1.Events.List:input_type -> rvol.admin.v1.ListEventsRequest
-	21, // 28: rvol.admin.v1.Events.Watch:input_type -> rvol.admin.v1.ListEventsRequest
-	24, // 29: rvol.admin.v1.Events.Changes:input_type -> rvol.admin.v1.ChangesRequest
-	9,  // 30: rvol.admin.v1.Cluster.Status:output_type -> rvol.admin.v1.ClusterStatus
-	32, // 31: rvol.admin.v1.Cluster.TransferLeadership:output_type -> rvol.admin.v1.Done
-	32, // 32: rvol.admin.v1.Cluster.RemoveMember:output_type -> rvol.admin.v1.Done
-	13, // 33: rvol.admin.v1.Cluster.JoinMember:output_type -> rvol.admin.v1.JoinMemberResponse
-	13, // 34: rvol.admin.v1.Cluster.RenewMember:output_type -> rvol.admin.v1.JoinMemberResponse
-	16, // 35: rvol.admin.v1.Cluster.SaveSnapshot:output_type -> rvol.admin.v1.SnapshotChunk
-	32, // 36: rvol.admin.v1.Cluster.RestoreSnapshot:output_type -> rvol.admin.v1.Done
-	2,  // 37: rvol.admin.v1.Cluster.Reconcile:output_type -> rvol.admin.v1.Reconciliation
-	6,  // 38: rvol.admin.v1.Cluster.Check:output_type -> rvol.admin.v1.ClusterCheck
-	18, // 39: rvol.admin.v1.Tokens.List:output_type -> rvol.admin.v1.ListTokensResponse
-	20, // 40: rvol.admin.v1.Tokens.Create:output_type -> rvol.admin.v1.CreatedToken
-	32, // 41: rvol.admin.v1.Tokens.Delete:output_type -> rvol.admin.v1.Done
-	23, // 42: rvol.admin.v1.Events.List:output_type -> rvol.admin.v1.ListEventsResponse
-	22, // 43: rvol.admin.v1.Events.Watch:output_type -> rvol.admin.v1.Event
-	25, // 44: rvol.admin.v1.Events.Changes:output_type -> rvol.admin.v1.Change
-	30, // [30:45] is the sub-list for method output_type
-	15, // [15:30] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	34, // 4: rvol.admin.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	34, // 5: rvol.admin.v1.RecordCertificateRequest.expires_at:type_name -> google.protobuf.Timestamp
+	35, // 6: rvol.admin.v1.Certificate.meta:type_name -> rvol.admin.v1.Meta
+	34, // 7: rvol.admin.v1.Certificate.expires_at:type_name -> google.protobuf.Timestamp
+	34, // 8: rvol.admin.v1.Certificate.revoked_at:type_name -> google.protobuf.Timestamp
+	13, // 9: rvol.admin.v1.ListCertificatesResponse.certificates:type_name -> rvol.admin.v1.Certificate
+	18, // 10: rvol.admin.v1.ClusterStatus.members:type_name -> rvol.admin.v1.Member
+	36, // 11: rvol.admin.v1.ClusterStatus.leader_contact:type_name -> google.protobuf.Duration
+	37, // 12: rvol.admin.v1.Member.conditions:type_name -> rvol.admin.v1.Condition
+	18, // 13: rvol.admin.v1.JoinMemberResponse.members:type_name -> rvol.admin.v1.Member
+	35, // 14: rvol.admin.v1.Token.meta:type_name -> rvol.admin.v1.Meta
+	34, // 15: rvol.admin.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	25, // 16: rvol.admin.v1.ListTokensResponse.tokens:type_name -> rvol.admin.v1.Token
+	36, // 17: rvol.admin.v1.CreateTokenRequest.ttl:type_name -> google.protobuf.Duration
+	25, // 18: rvol.admin.v1.CreatedToken.token:type_name -> rvol.admin.v1.Token
+	34, // 19: rvol.admin.v1.Event.time:type_name -> google.protobuf.Timestamp
+	30, // 20: rvol.admin.v1.ListEventsResponse.events:type_name -> rvol.admin.v1.Event
+	16, // 21: rvol.admin.v1.Cluster.Status:input_type -> rvol.admin.v1.ClusterStatusRequest
+	19, // 22: rvol.admin.v1.Cluster.TransferLeadership:input_type -> rvol.admin.v1.TransferLeadershipRequest
+	38, // 23: rvol.admin.v1.Cluster.RemoveMember:input_type -> rvol.admin.v1.DeleteRequest
+	20, // 24: rvol.admin.v1.Cluster.JoinMember:input_type -> rvol.admin.v1.JoinMemberRequest
+	22, // 25: rvol.admin.v1.Cluster.RenewMember:input_type -> rvol.admin.v1.RenewMemberRequest
+	23, // 26: rvol.admin.v1.Cluster.SaveSnapshot:input_type -> rvol.admin.v1.SaveSnapshotRequest
+	0,  // 27: rvol.admin.v1.Cluster.RestoreSnapshot:input_type -> rvol.admin.v1.RestoreSnapshotRequest
+	1,  // 28: rvol.admin.v1.Cluster.Reconcile:input_type -> rvol.admin.v1.ReconcileRequest
+	5,  // 29: rvol.admin.v1.Cluster.Check:input_type -> rvol.admin.v1.ClusterCheckRequest
+	39, // 30: rvol.admin.v1.Tokens.List:input_type -> rvol.admin.v1.ListRequest
+	27, // 31: rvol.admin.v1.Tokens.Create:input_type -> rvol.admin.v1.CreateTokenRequest
+	38, // 32: rvol.admin.v1.Tokens.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	8,  // 33: rvol.admin.v1.Audit.Entries:input_type -> rvol.admin.v1.AuditEntriesRequest
+	10, // 34: rvol.admin.v1.Audit.Verify:input_type -> rvol.admin.v1.AuditVerifyRequest
+	39, // 35: rvol.admin.v1.Certificates.List:input_type -> rvol.admin.v1.ListRequest
+	15, // 36: rvol.admin.v1.Certificates.Revoke:input_type -> rvol.admin.v1.RevokeCertificateRequest
+	12, // 37: rvol.admin.v1.Certificates.Record:input_type -> rvol.admin.v1.RecordCertificateRequest
+	29, // 38: rvol.admin.v1.Events.List:input_type -> rvol.admin.v1.ListEventsRequest
+	29, // 39: rvol.admin.v1.Events.Watch:input_type -> rvol.admin.v1.ListEventsRequest
+	32, // 40: rvol.admin.v1.Events.Changes:input_type -> rvol.admin.v1.ChangesRequest
+	17, // 41: rvol.admin.v1.Cluster.Status:output_type -> rvol.admin.v1.ClusterStatus
+	40, // 42: rvol.admin.v1.Cluster.TransferLeadership:output_type -> rvol.admin.v1.Done
+	40, // 43: rvol.admin.v1.Cluster.RemoveMember:output_type -> rvol.admin.v1.Done
+	21, // 44: rvol.admin.v1.Cluster.JoinMember:output_type -> rvol.admin.v1.JoinMemberResponse
+	21, // 45: rvol.admin.v1.Cluster.RenewMember:output_type -> rvol.admin.v1.JoinMemberResponse
+	24, // 46: rvol.admin.v1.Cluster.SaveSnapshot:output_type -> rvol.admin.v1.SnapshotChunk
+	40, // 47: rvol.admin.v1.Cluster.RestoreSnapshot:output_type -> rvol.admin.v1.Done
+	2,  // 48: rvol.admin.v1.Cluster.Reconcile:output_type -> rvol.admin.v1.Reconciliation
+	6,  // 49: rvol.admin.v1.Cluster.Check:output_type -> rvol.admin.v1.ClusterCheck
+	26, // 50: rvol.admin.v1.Tokens.List:output_type -> rvol.admin.v1.ListTokensResponse
+	28, // 51: rvol.admin.v1.Tokens.Create:output_type -> rvol.admin.v1.CreatedToken
+	40, // 52: rvol.admin.v1.Tokens.Delete:output_type -> rvol.admin.v1.Done
+	9,  // 53: rvol.admin.v1.Audit.Entries:output_type -> rvol.admin.v1.AuditEntry
+	11, // 54: rvol.admin.v1.Audit.Verify:output_type -> rvol.admin.v1.AuditReport
+	14, // 55: rvol.admin.v1.Certificates.List:output_type -> rvol.admin.v1.ListCertificatesResponse
+	14, // 56: rvol.admin.v1.Certificates.Revoke:output_type -> rvol.admin.v1.ListCertificatesResponse
+	40, // 57: rvol.admin.v1.Certificates.Record:output_type -> rvol.admin.v1.Done
+	31, // 58: rvol.admin.v1.Events.List:output_type -> rvol.admin.v1.ListEventsResponse
+	30, // 59: rvol.admin.v1.Events.Watch:output_type -> rvol.admin.v1.Event
+	33, // 60: rvol.admin.v1.Events.Changes:output_type -> rvol.admin.v1.Change
+	41, // [41:61] is the sub-list for method output_type
+	21, // [21:41] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_cluster_proto_init() }
@@ -2007,9 +2672,9 @@ func file_admin_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_cluster_proto_rawDesc), len(file_admin_v1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   34,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   5,
 		},
 		GoTypes:           file_admin_v1_cluster_proto_goTypes,
 		DependencyIndexes: file_admin_v1_cluster_proto_depIdxs,

@@ -612,6 +612,344 @@ var Tokens_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Audit_Entries_FullMethodName = "/rvol.admin.v1.Audit/Entries"
+	Audit_Verify_FullMethodName  = "/rvol.admin.v1.Audit/Verify"
+)
+
+// AuditClient is the client API for Audit service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Audit is the trail of transactions that the coordinator that is asked keeps: who, when, why, which objects.
+type AuditClient interface {
+	// Entries returns headers, oldest first, as they stand in the trail.
+	Entries(ctx context.Context, in *AuditEntriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditEntry], error)
+	// Verify proves that no header was altered, removed or put in between, and that the trail ends where the state does.
+	Verify(ctx context.Context, in *AuditVerifyRequest, opts ...grpc.CallOption) (*AuditReport, error)
+}
+
+type auditClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewAuditClient(cc grpc.ClientConnInterface) AuditClient {
+	return &auditClient{cc}
+}
+
+func (c *auditClient) Entries(ctx context.Context, in *AuditEntriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditEntry], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Audit_ServiceDesc.Streams[0], Audit_Entries_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AuditEntriesRequest, AuditEntry]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Audit_EntriesClient = grpc.ServerStreamingClient[AuditEntry]
+
+func (c *auditClient) Verify(ctx context.Context, in *AuditVerifyRequest, opts ...grpc.CallOption) (*AuditReport, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AuditReport)
+	err := c.cc.Invoke(ctx, Audit_Verify_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// AuditServer is the server API for Audit service.
+// All implementations must embed UnimplementedAuditServer
+// for forward compatibility.
+//
+// Audit is the trail of transactions that the coordinator that is asked keeps: who, when, why, which objects.
+type AuditServer interface {
+	// Entries returns headers, oldest first, as they stand in the trail.
+	Entries(*AuditEntriesRequest, grpc.ServerStreamingServer[AuditEntry]) error
+	// Verify proves that no header was altered, removed or put in between, and that the trail ends where the state does.
+	Verify(context.Context, *AuditVerifyRequest) (*AuditReport, error)
+	mustEmbedUnimplementedAuditServer()
+}
+
+// UnimplementedAuditServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedAuditServer struct{}
+
+func (UnimplementedAuditServer) Entries(*AuditEntriesRequest, grpc.ServerStreamingServer[AuditEntry]) error {
+	return status.Error(codes.Unimplemented, "method Entries not implemented")
+}
+func (UnimplementedAuditServer) Verify(context.Context, *AuditVerifyRequest) (*AuditReport, error) {
+	return nil, status.Error(codes.Unimplemented, "method Verify not implemented")
+}
+func (UnimplementedAuditServer) mustEmbedUnimplementedAuditServer() {}
+func (UnimplementedAuditServer) testEmbeddedByValue()               {}
+
+// UnsafeAuditServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to AuditServer will
+// result in compilation errors.
+type UnsafeAuditServer interface {
+	mustEmbedUnimplementedAuditServer()
+}
+
+func RegisterAuditServer(s grpc.ServiceRegistrar, srv AuditServer) {
+	// If the following call panics, it indicates UnimplementedAuditServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Audit_ServiceDesc, srv)
+}
+
+func _Audit_Entries_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AuditEntriesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AuditServer).Entries(m, &grpc.GenericServerStream[AuditEntriesRequest, AuditEntry]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Audit_EntriesServer = grpc.ServerStreamingServer[AuditEntry]
+
+func _Audit_Verify_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AuditVerifyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuditServer).Verify(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Audit_Verify_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuditServer).Verify(ctx, req.(*AuditVerifyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Audit_ServiceDesc is the grpc.ServiceDesc for Audit service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Audit_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "rvol.admin.v1.Audit",
+	HandlerType: (*AuditServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Verify",
+			Handler:    _Audit_Verify_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Entries",
+			Handler:       _Audit_Entries_Handler,
+			ServerStreams: true,
+		},
+	},
+	Metadata: "admin/v1/cluster.proto",
+}
+
+const (
+	Certificates_List_FullMethodName   = "/rvol.admin.v1.Certificates/List"
+	Certificates_Revoke_FullMethodName = "/rvol.admin.v1.Certificates/Revoke"
+	Certificates_Record_FullMethodName = "/rvol.admin.v1.Certificates/Record"
+)
+
+// CertificatesClient is the client API for Certificates service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Certificates are those of people: which were made, and which are good no more. Machines are known by their keys.
+type CertificatesClient interface {
+	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListCertificatesResponse, error)
+	// Revoke ends a certificate at every door, at once.
+	Revoke(ctx context.Context, in *RevokeCertificateRequest, opts ...grpc.CallOption) (*ListCertificatesResponse, error)
+	// Record notes one that a coordinator made, on its machine, for somebody.
+	Record(ctx context.Context, in *RecordCertificateRequest, opts ...grpc.CallOption) (*Done, error)
+}
+
+type certificatesClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewCertificatesClient(cc grpc.ClientConnInterface) CertificatesClient {
+	return &certificatesClient{cc}
+}
+
+func (c *certificatesClient) List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListCertificatesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCertificatesResponse)
+	err := c.cc.Invoke(ctx, Certificates_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *certificatesClient) Revoke(ctx context.Context, in *RevokeCertificateRequest, opts ...grpc.CallOption) (*ListCertificatesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCertificatesResponse)
+	err := c.cc.Invoke(ctx, Certificates_Revoke_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *certificatesClient) Record(ctx context.Context, in *RecordCertificateRequest, opts ...grpc.CallOption) (*Done, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Done)
+	err := c.cc.Invoke(ctx, Certificates_Record_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CertificatesServer is the server API for Certificates service.
+// All implementations must embed UnimplementedCertificatesServer
+// for forward compatibility.
+//
+// Certificates are those of people: which were made, and which are good no more. Machines are known by their keys.
+type CertificatesServer interface {
+	List(context.Context, *ListRequest) (*ListCertificatesResponse, error)
+	// Revoke ends a certificate at every door, at once.
+	Revoke(context.Context, *RevokeCertificateRequest) (*ListCertificatesResponse, error)
+	// Record notes one that a coordinator made, on its machine, for somebody.
+	Record(context.Context, *RecordCertificateRequest) (*Done, error)
+	mustEmbedUnimplementedCertificatesServer()
+}
+
+// UnimplementedCertificatesServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedCertificatesServer struct{}
+
+func (UnimplementedCertificatesServer) List(context.Context, *ListRequest) (*ListCertificatesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedCertificatesServer) Revoke(context.Context, *RevokeCertificateRequest) (*ListCertificatesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Revoke not implemented")
+}
+func (UnimplementedCertificatesServer) Record(context.Context, *RecordCertificateRequest) (*Done, error) {
+	return nil, status.Error(codes.Unimplemented, "method Record not implemented")
+}
+func (UnimplementedCertificatesServer) mustEmbedUnimplementedCertificatesServer() {}
+func (UnimplementedCertificatesServer) testEmbeddedByValue()                      {}
+
+// UnsafeCertificatesServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to CertificatesServer will
+// result in compilation errors.
+type UnsafeCertificatesServer interface {
+	mustEmbedUnimplementedCertificatesServer()
+}
+
+func RegisterCertificatesServer(s grpc.ServiceRegistrar, srv CertificatesServer) {
+	// If the following call panics, it indicates UnimplementedCertificatesServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Certificates_ServiceDesc, srv)
+}
+
+func _Certificates_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CertificatesServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Certificates_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CertificatesServer).List(ctx, req.(*ListRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Certificates_Revoke_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeCertificateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CertificatesServer).Revoke(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Certificates_Revoke_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CertificatesServer).Revoke(ctx, req.(*RevokeCertificateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Certificates_Record_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordCertificateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CertificatesServer).Record(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Certificates_Record_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CertificatesServer).Record(ctx, req.(*RecordCertificateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Certificates_ServiceDesc is the grpc.ServiceDesc for Certificates service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Certificates_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "rvol.admin.v1.Certificates",
+	HandlerType: (*CertificatesServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "List",
+			Handler:    _Certificates_List_Handler,
+		},
+		{
+			MethodName: "Revoke",
+			Handler:    _Certificates_Revoke_Handler,
+		},
+		{
+			MethodName: "Record",
+			Handler:    _Certificates_Record_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "admin/v1/cluster.proto",
+}
+
+const (
 	Events_List_FullMethodName    = "/rvol.admin.v1.Events/List"
 	Events_Watch_FullMethodName   = "/rvol.admin.v1.Events/Watch"
 	Events_Changes_FullMethodName = "/rvol.admin.v1.Events/Changes"

@@ -155,6 +155,7 @@ type VolumeExplanation struct {
 	Volume        string                 `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
 	Now           []*DecisionReplica     `protobuf:"bytes,2,rep,name=now,proto3" json:"now,omitempty"`             // where each replica is, and its condition Scheduled
 	Decisions     []*Decision            `protobuf:"bytes,3,rep,name=decisions,proto3" json:"decisions,omitempty"` // newest first
+	Events        []*Event               `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`       // the newest few about it, newest last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -206,6 +207,13 @@ func (x *VolumeExplanation) GetNow() []*DecisionReplica {
 func (x *VolumeExplanation) GetDecisions() []*Decision {
 	if x != nil {
 		return x.Decisions
+	}
+	return nil
+}
+
+func (x *VolumeExplanation) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
 	}
 	return nil
 }
@@ -779,7 +787,7 @@ var File_admin_v1_plan_proto protoreflect.FileDescriptor
 
 const file_admin_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x13admin/v1/plan.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n" +
+	"\x13admin/v1/plan.proto\x12\rrvol.admin.v1\x1a\x16admin/v1/cluster.proto\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n" +
 	"\x14PlanPlacementRequest\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x14\n" +
 	"\x05sizes\x18\x02 \x03(\x03R\x05sizes\x12\x1b\n" +
@@ -788,11 +796,12 @@ const file_admin_v1_plan_proto_rawDesc = "" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\"@\n" +
 	"\x14ExplainVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\x94\x01\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xc2\x01\n" +
 	"\x11VolumeExplanation\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x120\n" +
 	"\x03now\x18\x02 \x03(\v2\x1e.rvol.admin.v1.DecisionReplicaR\x03now\x125\n" +
-	"\tdecisions\x18\x03 \x03(\v2\x17.rvol.admin.v1.DecisionR\tdecisions\"\xe0\x01\n" +
+	"\tdecisions\x18\x03 \x03(\v2\x17.rvol.admin.v1.DecisionR\tdecisions\x12,\n" +
+	"\x06events\x18\x04 \x03(\v2\x14.rvol.admin.v1.EventR\x06events\"\xe0\x01\n" +
 	"\bDecision\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
@@ -873,36 +882,38 @@ var file_admin_v1_plan_proto_goTypes = []any{
 	(*Hold)(nil),                  // 7: rvol.admin.v1.Hold
 	(*ListHoldsResponse)(nil),     // 8: rvol.admin.v1.ListHoldsResponse
 	(*CreateHoldRequest)(nil),     // 9: rvol.admin.v1.CreateHoldRequest
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*Meta)(nil),                  // 11: rvol.admin.v1.Meta
-	(*ListRequest)(nil),           // 12: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),         // 13: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                  // 14: rvol.admin.v1.Done
+	(*Event)(nil),                 // 10: rvol.admin.v1.Event
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Meta)(nil),                  // 12: rvol.admin.v1.Meta
+	(*ListRequest)(nil),           // 13: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),         // 14: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                  // 15: rvol.admin.v1.Done
 }
 var file_admin_v1_plan_proto_depIdxs = []int32{
 	4,  // 0: rvol.admin.v1.VolumeExplanation.now:type_name -> rvol.admin.v1.DecisionReplica
 	3,  // 1: rvol.admin.v1.VolumeExplanation.decisions:type_name -> rvol.admin.v1.Decision
-	10, // 2: rvol.admin.v1.Decision.at:type_name -> google.protobuf.Timestamp
-	4,  // 3: rvol.admin.v1.Decision.replicas:type_name -> rvol.admin.v1.DecisionReplica
-	5,  // 4: rvol.admin.v1.DecisionReplica.alternatives:type_name -> rvol.admin.v1.Alternative
-	6,  // 5: rvol.admin.v1.Alternative.parts:type_name -> rvol.admin.v1.ScorePart
-	11, // 6: rvol.admin.v1.Hold.meta:type_name -> rvol.admin.v1.Meta
-	7,  // 7: rvol.admin.v1.ListHoldsResponse.holds:type_name -> rvol.admin.v1.Hold
-	0,  // 8: rvol.admin.v1.Plans.Placement:input_type -> rvol.admin.v1.PlanPlacementRequest
-	1,  // 9: rvol.admin.v1.Plans.ExplainVolume:input_type -> rvol.admin.v1.ExplainVolumeRequest
-	12, // 10: rvol.admin.v1.Holds.List:input_type -> rvol.admin.v1.ListRequest
-	9,  // 11: rvol.admin.v1.Holds.Create:input_type -> rvol.admin.v1.CreateHoldRequest
-	13, // 12: rvol.admin.v1.Holds.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	3,  // 13: rvol.admin.v1.Plans.Placement:output_type -> rvol.admin.v1.Decision
-	2,  // 14: rvol.admin.v1.Plans.ExplainVolume:output_type -> rvol.admin.v1.VolumeExplanation
-	8,  // 15: rvol.admin.v1.Holds.List:output_type -> rvol.admin.v1.ListHoldsResponse
-	7,  // 16: rvol.admin.v1.Holds.Create:output_type -> rvol.admin.v1.Hold
-	14, // 17: rvol.admin.v1.Holds.Delete:output_type -> rvol.admin.v1.Done
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	10, // 2: rvol.admin.v1.VolumeExplanation.events:type_name -> rvol.admin.v1.Event
+	11, // 3: rvol.admin.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	4,  // 4: rvol.admin.v1.Decision.replicas:type_name -> rvol.admin.v1.DecisionReplica
+	5,  // 5: rvol.admin.v1.DecisionReplica.alternatives:type_name -> rvol.admin.v1.Alternative
+	6,  // 6: rvol.admin.v1.Alternative.parts:type_name -> rvol.admin.v1.ScorePart
+	12, // 7: rvol.admin.v1.Hold.meta:type_name -> rvol.admin.v1.Meta
+	7,  // 8: rvol.admin.v1.ListHoldsResponse.holds:type_name -> rvol.admin.v1.Hold
+	0,  // 9: rvol.admin.v1.Plans.Placement:input_type -> rvol.admin.v1.PlanPlacementRequest
+	1,  // 10: rvol.admin.v1.Plans.ExplainVolume:input_type -> rvol.admin.v1.ExplainVolumeRequest
+	13, // 11: rvol.admin.v1.Holds.List:input_type -> rvol.admin.v1.ListRequest
+	9,  // 12: rvol.admin.v1.Holds.Create:input_type -> rvol.admin.v1.CreateHoldRequest
+	14, // 13: rvol.admin.v1.Holds.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	3,  // 14: rvol.admin.v1.Plans.Placement:output_type -> rvol.admin.v1.Decision
+	2,  // 15: rvol.admin.v1.Plans.ExplainVolume:output_type -> rvol.admin.v1.VolumeExplanation
+	8,  // 16: rvol.admin.v1.Holds.List:output_type -> rvol.admin.v1.ListHoldsResponse
+	7,  // 17: rvol.admin.v1.Holds.Create:output_type -> rvol.admin.v1.Hold
+	15, // 18: rvol.admin.v1.Holds.Delete:output_type -> rvol.admin.v1.Done
+	14, // [14:19] is the sub-list for method output_type
+	9,  // [9:14] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_plan_proto_init() }
@@ -910,6 +921,7 @@ func file_admin_v1_plan_proto_init() {
 	if File_admin_v1_plan_proto != nil {
 		return
 	}
+	file_admin_v1_cluster_proto_init()
 	file_admin_v1_common_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -1,4 +1,4 @@
-package eligibility
+package selector
 
 import (
 	"fmt"
@@ -97,7 +97,7 @@ func (r Requirement) validate() error {
 	return nil
 }
 
-// String is the selector as ParseSelector reads it.
+// String is the selector as Parse reads it.
 func (s Selector) String() string {
 	parts := make([]string, len(s))
 	for i, r := range s {
@@ -106,7 +106,7 @@ func (s Selector) String() string {
 	return strings.Join(parts, ",")
 }
 
-// String is the requirement as ParseSelector reads it.
+// String is the requirement as Parse reads it.
 func (r Requirement) String() string {
 	switch {
 	case r.Operator == Exists:

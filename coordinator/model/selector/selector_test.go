@@ -1,4 +1,4 @@
-package eligibility_test
+package selector_test
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rvol/coordinator/decide/eligibility"
+	"rvol/coordinator/model/selector"
 )
 
 func TestSelectorsSelect(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSelectorsSelect(t *testing.T) {
 		{"empty in (,x)", true},
 	} {
 		t.Run(tc.selector, func(t *testing.T) {
-			s, err := eligibility.ParseSelector(tc.selector)
+			s, err := selector.Parse(tc.selector)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestSelectorsSelect(t *testing.T) {
 }
 
 func TestSelectorsThatCannotBeReadSayWhy(t *testing.T) {
-	for selector, want := range map[string]string{
+	for text, want := range map[string]string{
 		",":                     "a part between commas is empty",
 		"a=b,":                  "a part between commas is empty",
 		"a in b":                `label key "a in b"`,
@@ -74,8 +74,8 @@ func TestSelectorsThatCannotBeReadSayWhy(t *testing.T) {
 		"Ärger":                 "label key",
 		strings.Repeat("k", 64): "label key",
 	} {
-		t.Run(selector, func(t *testing.T) {
-			_, err := eligibility.ParseSelector(selector)
+		t.Run(text, func(t *testing.T) {
+			_, err := selector.Parse(text)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want something of %q", err, want)
 			}
@@ -84,37 +84,37 @@ func TestSelectorsThatCannotBeReadSayWhy(t *testing.T) {
 }
 
 func TestSelectorsMadeByHandAreChecked(t *testing.T) {
-	for name, r := range map[string]eligibility.Requirement{
-		"In without a value":   {Key: "a", Operator: eligibility.In},
-		"Exists with a value":  {Key: "a", Operator: eligibility.Exists, Values: []string{"b"}},
+	for name, r := range map[string]selector.Requirement{
+		"In without a value":   {Key: "a", Operator: selector.In},
+		"Exists with a value":  {Key: "a", Operator: selector.Exists, Values: []string{"b"}},
 		"an unknown operator":  {Key: "a", Operator: "Gt", Values: []string{"1"}},
-		"an unfit label value": {Key: "a", Operator: eligibility.NotIn, Values: []string{"b c"}},
+		"an unfit label value": {Key: "a", Operator: selector.NotIn, Values: []string{"b c"}},
 	} {
-		if err := (eligibility.Selector{r}).Validate(); err == nil {
+		if err := (selector.Selector{r}).Validate(); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 		if name == "an unknown operator" && r.Matches(map[string]string{"a": "1"}) {
 			t.Errorf("%s selects", name)
 		}
 	}
-	if err := eligibility.MatchLabels(map[string]string{"b": "1", "a": ""}).Validate(); err != nil {
+	if err := selector.MatchLabels(map[string]string{"b": "1", "a": ""}).Validate(); err != nil {
 		t.Error(err)
 	}
-	if got := eligibility.MatchLabels(map[string]string{"b": "1", "a": ""}).String(); got != "a=,b=1" {
+	if got := selector.MatchLabels(map[string]string{"b": "1", "a": ""}).String(); got != "a=,b=1" {
 		t.Errorf("match labels read %q", got)
 	}
 }
 
-func FuzzParseSelector(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"zone=a,tier!=slow,rack in (r1,r2),disk notin (hdd),ssd,!old", "a==b", "a in (,)", "!a,b=", "((", "x/y=z"} {
 		f.Add(s, "a", "b")
 	}
 	f.Fuzz(func(t *testing.T, text, key, value string) {
-		s, err := eligibility.ParseSelector(text)
+		s, err := selector.Parse(text)
 		if err != nil {
 			return
 		}
-		again, err := eligibility.ParseSelector(s.String())
+		again, err := selector.Parse(s.String())
 		if err != nil {
 			t.Fatalf("%q is written %q: %v", text, s, err)
 		}

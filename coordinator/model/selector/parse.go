@@ -1,4 +1,4 @@
-package eligibility
+package selector
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ParseSelector reads a selector as people write it: `zone=a,tier!=slow,rack in (r1,r2),disk notin (hdd),ssd,!old`.
+// Parse reads a selector as people write it: `zone=a,tier!=slow,rack in (r1,r2),disk notin (hdd),ssd,!old`.
 // All parts must hold. Nothing at all selects everything.
-func ParseSelector(text string) (Selector, error) {
+func Parse(text string) (Selector, error) {
 	var s Selector
 	for _, part := range splitOutsideParentheses(text) {
 		r, err := parseRequirement(part)
