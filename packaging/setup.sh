@@ -13,7 +13,8 @@ install() {
     { $root apt-get update -qq && $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
 }
 want=
-for p in git make gcc libc6-dev ca-certificates; do
+# The shells run the completions in a test.
+for p in git make gcc libc6-dev ca-certificates bash-completion zsh fish; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null || true)" = installed ] || want="$want $p"
 done
 # shellcheck disable=SC2086 # a list of words
