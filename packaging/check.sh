@@ -4,12 +4,15 @@ set -eu
 cd "$(dirname "$0")/.."
 make --no-print-directory lint
 echo "check: generated code is what generate makes"
-generated() { git status --porcelain -- proto packaging; git diff -- proto packaging; }
+made="proto packaging cmd/internal/cli/gen/testdata"
+# shellcheck disable=SC2086 # a list of words
+generated() { git status --porcelain -- $made; git diff -- $made; }
 before=$(generated)
 packaging/generate.sh
 if [ "$before" != "$(generated)" ]; then
   echo "check: generate has changed something: look at it, and commit:" >&2
-  git status --short -- proto packaging >&2
+  # shellcheck disable=SC2086 # a list of words
+  git status --short -- $made >&2
   exit 1
 fi
 echo "check: alerts parse, and fire when they should"

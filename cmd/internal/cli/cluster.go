@@ -71,8 +71,12 @@ func leader(s *adminv1.ClusterStatus) string {
 	return s.GetLeader()
 }
 
+func memberHeads() []string {
+	return []string{"MEMBER", "ROLE", "RAFT", "API", "VERSION", "CONDITIONS"}
+}
+
 func (a *app) memberTable(members []*adminv1.Member) table {
-	t := table{paint: a.paints(), heads: []string{"MEMBER", "ROLE", "RAFT", "API", "VERSION", "CONDITIONS"}}
+	t := table{paint: a.paints(), heads: memberHeads()}
 	for _, m := range members {
 		role := "follower"
 		switch {

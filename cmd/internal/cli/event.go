@@ -68,15 +68,19 @@ func (a *app) writeEvents(events []*adminv1.Event) error {
 }
 
 func (a *app) eventTable(events []*adminv1.Event) table {
-	t := table{heads: []string{"INDEX", "TIME", "KIND", "ACTOR", "CAUSE"}}
+	t := table{heads: eventHeads()}
 	if a.flags.output == "wide" {
-		t.heads = append(t.heads, "OBJECTS")
+		t.heads = append(t.heads, eventWide)
 	}
 	for _, e := range events {
 		t.rows = append(t.rows, a.eventRow(e))
 	}
 	return t
 }
+
+func eventHeads() []string { return []string{"INDEX", "TIME", "KIND", "ACTOR", "CAUSE"} }
+
+const eventWide = "OBJECTS"
 
 func (a *app) eventRow(e *adminv1.Event) []string {
 	cause := dash(e.GetCause())

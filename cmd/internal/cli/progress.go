@@ -41,7 +41,7 @@ const (
 
 func (a *app) newProgress() *progress {
 	now := time.Now()
-	p := &progress{w: a.env.Stderr, live: a.env.IsTerminal(a.env.Stderr), width: usualWidth, began: now}
+	p := &progress{w: a.env.Stderr, live: a.live(a.env.Stderr), width: usualWidth, began: now}
 	p.phase, p.passed = now, map[string]bool{}
 	if a.flags.quiet {
 		p.w, p.live = io.Discard, false

@@ -98,7 +98,7 @@ func TestShellsCompleteLiveNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (a *app) watchStatus(ctx context.Context) error {
 	if a.flags.structured() {
 		return usage("watch with -o %s: want table", a.flags.output)
 	}
-	live, before := a.env.IsTerminal(a.env.Stdout), []string(nil)
+	live, before := a.live(a.env.Stdout), []string(nil)
 	err := a.follow(ctx, overviewReads, func(ctx context.Context) (bool, error) {
 		o, err := a.overview(ctx)
 		if comesBack(err) && over(ctx) == nil {

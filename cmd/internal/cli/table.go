@@ -78,5 +78,10 @@ func paint(cell string) string {
 
 // paints says whether to use colour on Stdout.
 func (a *app) paints() bool {
-	return a.env.Getenv("NO_COLOR") == "" && a.env.Getenv("TERM") != "dumb" && a.env.IsTerminal(a.env.Stdout)
+	return a.env.Getenv("NO_COLOR") == "" && a.live(a.env.Stdout)
+}
+
+// live says whether somebody looks at a stream, on a terminal that can do more than print.
+func (a *app) live(stream any) bool {
+	return a.env.Getenv("TERM") != "dumb" && a.env.IsTerminal(stream)
 }

@@ -14,7 +14,7 @@ func (n noun[T]) watch(ctx context.Context, q *adminv1.ListRequest) error {
 	if n.app.flags.structured() {
 		return usage("--watch with -o %s: want table, wide or name", n.app.flags.output)
 	}
-	live, before := n.app.env.IsTerminal(n.app.env.Stdout), []string(nil)
+	live, before := n.app.live(n.app.env.Stdout), []string(nil)
 	err := n.app.follow(ctx, n.reads, func(ctx context.Context) (bool, error) {
 		q.Stale = n.app.flags.stale
 		items, err := n.list(ctx, q)

@@ -29,7 +29,13 @@ func generate(ctx context.Context, dir string) error {
 			return fmt.Errorf("make %s: %w", d, err)
 		}
 	}
-	for name, text := range pages(cli.New(cli.Env{})) {
+	all := pages(cli.New(cli.Env{}))
+	output, err := outputPage()
+	if err != nil {
+		return fmt.Errorf("write the page of the output: %w", err)
+	}
+	all["rvol-output.7"] = output
+	for name, text := range all {
 		if err := os.WriteFile(filepath.Join(man, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write the page %s: %w", name, err)
 		}
