@@ -56,14 +56,42 @@ func Up(tb testing.TB, bin string, nodes int) *deploy.Cluster {
 // UpPackages makes one of the packages in the folder install; all folders are at /opt/rvol of each node.
 func UpPackages(tb testing.TB, bin string, nodes int, folders map[string]string, install string) *deploy.Cluster {
 	tb.Helper()
-	payload := filepath.Join(tb.TempDir(), "payload")
+	return up(tb, bin, nodes, packages(tb, folders), "dpkg -i /opt/rvol/"+install+"/*.deb >/run/dpkg.log 2>&1 || { cat /run/dpkg.log >&2; exit 1; }")
+}
+
+// Machines boots nodes on which nothing of rvol is installed; all folders of packages are at /opt/rvol of each.
+func Machines(tb testing.TB, bin string, nodes int, folders map[string]string) *deploy.Cluster {
+	tb.Helper()
+	return boot(tb, bin, nodes, packages(tb, folders))
+}
+
+func packages(tb testing.TB, folders map[string]string) (payload string) {
+	tb.Helper()
+	payload = filepath.Join(tb.TempDir(), "payload")
 	if err := deploy.Packages(payload, folders); err != nil {
 		tb.Fatal(err)
 	}
-	return up(tb, bin, nodes, payload, "dpkg -i /opt/rvol/"+install+"/*.deb >/run/dpkg.log 2>&1 || { cat /run/dpkg.log >&2; exit 1; }")
+	return payload
 }
 
 func up(tb testing.TB, bin string, nodes int, payload, install string) *deploy.Cluster {
+	tb.Helper()
+	begun := time.Now()
+	c := boot(tb, bin, nodes, payload)
+	if install != "" {
+		c.Install = install
+	}
+	if err := c.Up(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	if err := c.Formed(tb.Context(), 2*time.Minute); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Logf("a cluster of %d nodes formed in %.1f s", nodes, time.Since(begun).Seconds())
+	return c
+}
+
+func boot(tb testing.TB, bin string, nodes int, payload string) *deploy.Cluster {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/tmp", "rl") //nolint:usetesting // TempDir is too long for a unix socket
 	if err != nil {
@@ -76,22 +104,11 @@ func up(tb testing.TB, bin string, nodes int, payload, install string) *deploy.C
 	if err != nil {
 		tb.Fatal(err)
 	}
-	begun := time.Now()
 	c := deploy.New(serve(tb, w, dir), nodes, deploy.Client{Program: filepath.Join(bin, "rvol"), Config: filepath.Join(dir, "admin.yaml")}, quiet{})
-	if install != "" {
-		c.Install = install
-	}
 	tb.Cleanup(func() { keepLogs(tb, c) })
 	if err := w.Up(tb.Context(), tb.Output()); err != nil {
 		tb.Fatal(err)
 	}
-	if err := c.Up(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	if err := c.Formed(tb.Context(), 2*time.Minute); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Logf("a cluster of %d nodes formed in %.1f s", nodes, time.Since(begun).Seconds())
 	return c
 }
 
