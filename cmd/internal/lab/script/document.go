@@ -18,39 +18,65 @@ type Chapter struct {
 // Chapters reads a document, by the titles of its chapters. Below a command stands what it prints; numbers and spaces
 // may differ, and `...` stands for lines that are not shown. Below a command that is refused stands the refusal.
 func Chapters(text string) map[string]Chapter {
-	chapters := map[string]Chapter{}
-	var title, block string
-	var here Chapter
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
+	r := reader{chapters: map[string]Chapter{}}
+	lines := append(strings.Split(text, "\n"), "")
+	for i, line := range lines[:len(lines)-1] {
 		switch {
-		case block == "" && strings.HasPrefix(line, "## "):
-			here.put(chapters, title)
-			title, here = strings.TrimPrefix(line, "## "), Chapter{}
-		case block == "" && line == "<!-- lab":
-			block = "lab"
-		case block == "" && strings.HasPrefix(line, "```"):
-			if block = strings.TrimPrefix(line, "```"); block == "sh" {
-				here.Shell = append(here.Shell, "")
-			}
-		case block == "lab" && line == "-->", strings.HasPrefix(line, "```"):
-			block = ""
-		case block == "lab":
-			here.Script += line + "\n"
-		case block == "console":
-			here.Script += shown(line, lines[i+1]) + "\n"
-		case block == "sh":
-			here.Shell[len(here.Shell)-1] += line + "\n"
+		case r.block == "":
+			r.prose(line)
+		case r.block == "lab" && line == "-->", strings.HasPrefix(line, "```"):
+			r.block = ""
+		default:
+			r.inside(line, lines[i+1])
 		}
 	}
-	here.put(chapters, title)
-	return chapters
+	r.end("")
+	return r.chapters
 }
 
-func (c Chapter) put(chapters map[string]Chapter, title string) {
-	if c.Script != "" || len(c.Shell) > 0 {
-		chapters[title] = c
+// reader is in a chapter, and in a block of it or between two.
+type reader struct {
+	chapters     map[string]Chapter
+	title, block string
+	here         Chapter
+}
+
+func (r *reader) prose(line string) {
+	title, begins := strings.CutPrefix(line, "## ")
+	kind, opens := strings.CutPrefix(line, "```")
+	switch {
+	case begins:
+		r.end(title)
+	case line == "<!-- lab":
+		r.block = "lab"
+	case opens:
+		r.block = kind
+		if kind == "" {
+			r.block = "plain"
+		}
+		if kind == "sh" {
+			r.here.Shell = append(r.here.Shell, "")
+		}
 	}
+}
+
+func (r *reader) inside(line, next string) {
+	switch r.block {
+	case "lab":
+		r.here.Script += line + "\n"
+	case "console":
+		r.here.Script += shown(line, next) + "\n"
+	case "sh":
+		r.here.Shell[len(r.here.Shell)-1] += line + "\n"
+	}
+}
+
+// end keeps the chapter, and begins another.
+func (r *reader) end(next string) {
+	if r.here.Script != "" || len(r.here.Shell) > 0 {
+		r.chapters[r.title] = r.here
+	}
+	r.title, r.here = next, Chapter{}
 }
 
 // shown is a line of a console block as one of a script.
