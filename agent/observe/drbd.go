@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -180,6 +181,17 @@ func (d *DRBD) Tool() *drbd.Tool {
 	return d.tool
 }
 
+// installed is the tool, or why there is none: a machine may have volumes of DRBD's and not
+// its tools.
+func (d *DRBD) installed() (*drbd.Tool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tool == nil {
+		return nil, fmt.Errorf("DRBD's tools: %w", drbd.ErrToolMissing)
+	}
+	return d.tool, nil
+}
+
 // View is what is known of all resources.
 func (d *DRBD) View() DRBDView {
 	d.mu.Lock()
@@ -224,7 +236,11 @@ func (d *DRBD) view() DRBDView {
 
 // Fresh asks the kernel about one resource; false: it is not up.
 func (d *DRBD) Fresh(ctx context.Context, resource string) (drbd.Resource, bool, error) {
-	r, err := d.Tool().Status(ctx, resource)
+	tool, err := d.installed()
+	if err != nil {
+		return drbd.Resource{}, false, err
+	}
+	r, err := tool.Status(ctx, resource)
 	switch {
 	case errors.Is(err, drbd.ErrUnknownResource):
 		return drbd.Resource{}, false, nil
@@ -242,18 +258,22 @@ func (d *DRBD) Fresh(ctx context.Context, resource string) (drbd.Resource, bool,
 
 // Metadata reads what a look asks for.
 func (d *DRBD) Metadata(ctx context.Context, look decide.Look, file string) (decide.Metadata, error) {
+	tool, err := d.installed()
+	if err != nil {
+		return decide.Metadata{}, err
+	}
 	if look.Attached {
 		ref := drbd.Ref{Name: look.Target.Resource, File: file, Minors: look.Target.Minors}
-		current, err := d.Tool().CurrentUUID(ctx, ref, look.Peer, look.Number)
+		current, err := tool.CurrentUUID(ctx, ref, look.Peer, look.Number)
 		return decide.Metadata{Current: current, Attached: true}, err
 	}
-	md, err := d.Tool().DumpMD(ctx, drbd.MetaDev{Minor: look.Minor, Disk: look.LV.Path()})
+	md, err := tool.DumpMD(ctx, drbd.MetaDev{Minor: look.Minor, Disk: look.LV.Path()})
 	switch {
 	case errors.Is(err, drbd.ErrNoMetadata):
 		return decide.Metadata{None: true}, nil
 	case errors.Is(err, drbd.ErrUncleanMetadata):
 		// In use before the power went: what is asked here is whose it is.
-		device, err := d.Tool().ReadDevUUID(ctx, drbd.MetaDev{Minor: look.Minor, Disk: look.LV.Path()})
+		device, err := tool.ReadDevUUID(ctx, drbd.MetaDev{Minor: look.Minor, Disk: look.LV.Path()})
 		return decide.Metadata{Device: device}, err
 	case err != nil:
 		return decide.Metadata{}, err

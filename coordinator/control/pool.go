@@ -92,13 +92,13 @@ func EligibleNodes(w World, p *model.Pool, st *model.PoolStatus) eligibility.Out
 	}
 	var nodes []eligibility.Node
 	for n := range state.All[*model.Node](w.State) {
-		nodes = append(nodes, nodeFacts(w, n))
+		nodes = append(nodes, nodeFacts(w, n, p.Type))
 	}
 	return eligibility.Eligible(spec, nodes, toEligible(st.EligibleNodes), st.EligibleNodesRevision)
 }
 
 // nodeFacts gathers what eligibility may look at of one node.
-func nodeFacts(w World, n *model.Node) eligibility.Node {
+func nodeFacts(w World, n *model.Node, storage model.PoolType) eligibility.Node {
 	out := eligibility.Node{Name: n.Name, Zone: n.Zone, Labels: n.Labels, Unschedulable: n.Unschedulable || n.Fenced != nil || n.Deleting()}
 	st, ok := state.Get[*model.NodeStatus](w.State, n.Name)
 	if ok {
@@ -108,7 +108,7 @@ func nodeFacts(w World, n *model.Node) eligibility.Node {
 		}
 		// The grace is counted on this leader's monotonic clock.
 		out.NotReadyFor = w.Held("not ready "+n.Name, !st.Ready)
-		out.AgentReady = st.Ready && st.Capabilities.LVM != "" && st.Capabilities.DRBD != ""
+		out.AgentReady = st.Ready && st.Capabilities.Lacks(storage) == ""
 		out.DRBD = st.Capabilities.DRBD
 		for net := range st.Addresses {
 			out.Networks = append(out.Networks, net)

@@ -72,6 +72,7 @@ func (c Repair) Decide(w World, key string) (Outcome, error) {
 	out := Outcome{Again: got.Again, Reason: got.Why}
 	if i := slices.IndexFunc(vs.Transitions, func(t model.Transition) bool { return t.Repair != "" }); i >= 0 {
 		got = repair.Verdict{Reason: repair.InProgress, Finding: repair.Finding{Why: vs.Transitions[i].Title}}
+		out.Again = tryAgain
 	}
 	if got.Do != repair.Nothing {
 		b, reason, why := c.begin(w, vol, vs, got)
@@ -122,16 +123,48 @@ func ending(w World, vol *model.Volume, vs *model.VolumeStatus, facts repair.Vol
 		return nil
 	}
 	r := facts.Replica(*id)
-	filled := transition.Filled(TransitionInput(w.State, w.Inventory, vol, vs, w.Now), i)
+	in := TransitionInput(w.State, w.Inventory, vol, vs, w.Now)
+	filled := transition.Filled(in, i)
 	switch {
 	case filled && transition.Lost(t) != nil && r.Known && r.Up:
 		return func(in transition.Input) (transition.Outcome, error) { return transition.Returned(in, i), nil }
-	case !filled && repair.Better(r):
+	case fruitless(w, vs, t) != "":
+		return func(in transition.Input) (transition.Outcome, error) {
+			return transition.Cancel(in, i, transition.Target{}, fruitless(w, vs, t))
+		}
+	case !filled && transition.Sound(in, *id):
 		return func(in transition.Input) (transition.Outcome, error) {
 			return transition.Cancel(in, i, transition.Target{}, r.Name+" is back, before its successor was complete")
 		}
 	}
 	return nil
+}
+
+// fruitless says why the successor that a repair makes will not be there soon: its node went
+// away, or cannot make it. It is not a member yet, so another place is tried.
+func fruitless(w World, vs *model.VolumeStatus, t *model.Transition) string {
+	k := t.Active()
+	if k < 0 || t.Steps[k].Name != transition.PlaceReplica || t.Steps[k].Replica == nil {
+		return ""
+	}
+	r, ok := state.Get[*model.Replica](w.State, model.ReplicaName(vs.Name, *t.Steps[k].Replica))
+	if !ok || r.Node == "" {
+		return ""
+	}
+	why := ""
+	st, _ := state.Get[*model.NodeStatus](w.State, r.Node)
+	switch seen := w.Inventory.Node(r.Node); {
+	case st != nil && !st.Ready:
+		why = "is not Ready: " + st.Reason
+	case st != nil && st.Capabilities.Lacks(model.LVM) != "":
+		why = st.Capabilities.Lacks(model.LVM)
+	case seen.Known() && seen.Replicas[r.UID].Failed:
+		why = "gave up: " + seen.Replicas[r.UID].Error
+	}
+	if w.Held("successor "+r.UID, why != "") < repair.DiskGrace || why == "" {
+		return ""
+	}
+	return fmt.Sprintf("its successor %s is not made: node %s %s", r.Name, r.Node, why)
 }
 
 // replaced is the replica that a transition takes away; nil: it takes none away.

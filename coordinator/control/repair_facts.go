@@ -61,6 +61,12 @@ func lasted(w World, vol repair.Volume) func(int, repair.Cause) time.Duration {
 	for _, f := range repair.Findings(vol) {
 		found[key{f.ID, f.Cause}] = true
 	}
+	for _, r := range vol.Replicas {
+		r.Leaving = false // the clock goes on while it is being replaced: that may come to nothing
+		if cause, _ := repair.Find(r); cause != "" {
+			found[key{r.ID, cause}] = true
+		}
+	}
 	times := map[key]time.Duration{}
 	clock := func(name string, id int, counts bool) {
 		for _, cause := range repair.Causes() {

@@ -264,8 +264,13 @@ func stopClocks(w World) {
 // formationReplicas gathers the volume's replicas with what their agents say.
 func formationReplicas(w World, volume string, ps *model.PoolStatus) []formation.Replica {
 	var out []formation.Replica
+	pool, ok := state.Get[*model.Pool](w.State, ps.Name)
+	if !ok {
+		pool = &model.Pool{}
+	}
 	for r := range state.Under[*model.Replica](w.State, volume+"/") {
-		f := formation.Replica{Replica: r, Eligible: eligibleFor(ps, r)}
+		f := formation.Replica{Replica: r, Lacks: lacks(w, r, pool.Type)}
+		f.Eligible = eligibleFor(ps, r) && f.Lacks == ""
 		for res := range w.State.ReservationsOf(model.OwnerReplica, r.Name) {
 			f.Reservations = append(f.Reservations, res)
 		}
@@ -284,6 +289,19 @@ func formationReplicas(w World, volume string, ps *model.PoolStatus) []formation
 	}
 	slices.SortFunc(out, func(a, b formation.Replica) int { return a.ID - b.ID })
 	return out
+}
+
+// lacks says what the node of a replica has not been able to do for a while that the replica
+// needs. Its agent has said so; a node that is silent lacks nothing that is known.
+func lacks(w World, r *model.Replica, storage model.PoolType) string {
+	why := ""
+	if st, ok := state.Get[*model.NodeStatus](w.State, r.Node); ok && st.Ready && !r.Deleting() {
+		why = st.Capabilities.Lacks(storage)
+	}
+	if w.Held("lacks "+r.UID, why != "") < formation.MissingGrace || why == "" {
+		return ""
+	}
+	return fmt.Sprintf("on node %s %s", r.Node, why)
 }
 
 // blind says what an agent could not read.

@@ -59,5 +59,19 @@ type Capabilities struct {
 	ThinReason string `json:"thin_reason,omitempty"`
 }
 
+// Lacks says what a node cannot do that replicas on that kind of storage need, and why. Empty:
+// nothing.
+func (c Capabilities) Lacks(t PoolType) string {
+	switch {
+	case c.LVM == "":
+		return "LVM cannot be used: " + c.LVMReason
+	case c.DRBD == "":
+		return "DRBD cannot be used: " + c.DRBDReason
+	case t == LVMThin && !c.Thin:
+		return "thin pools cannot be used: " + c.ThinReason
+	}
+	return ""
+}
+
 // DRBD84 says that the node's kernel has DRBD 8.4: two peers, no quorum.
 func (c Capabilities) DRBD84() bool { return c.DRBD == "8.4" }

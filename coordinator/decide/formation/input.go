@@ -32,6 +32,7 @@ type Replica struct {
 	*model.Replica
 	Reservations []*model.Reservation // by device
 	Eligible     bool                 // its node, and its LVG, are in the pool's eligible set
+	Lacks        string               // what its node cannot do any more that the replica needs; empty: nothing
 	Known        bool                 // its node's report can be relied on
 	Blind        string               // what its agent could not read, when that is why it is not Known
 	HostName     string
@@ -61,6 +62,10 @@ const (
 	EstablishConnectivity = "EstablishConnectivity"
 	BootstrapData         = "BootstrapData"
 )
+
+// MissingGrace is how long what an agent lacks is borne before anything is done about it: a
+// package that is being upgraded, a report that is under way (seed 004).
+const MissingGrace = 15 * time.Second
 
 // Timeouts of a step, counted from its start (DESIGN 6.4), and the back-off between restarts.
 const (

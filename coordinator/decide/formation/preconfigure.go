@@ -38,17 +38,18 @@ func preconfigure(in Input) Outcome {
 // count makes the number of replicas right, the least progressed going first.
 func count(in Input) Outcome {
 	var gone, kept, deleting []Replica
+	why := "no longer on an eligible node"
 	for _, r := range in.Replicas {
 		switch {
 		case r.Deleting():
 			deleting = append(deleting, r)
 		case r.Node != "" && !r.Eligible:
 			gone = append(gone, r)
+			why = orElse(r.Lacks, why)
 		default:
 			kept = append(kept, r)
 		}
 	}
-	why := "no longer on an eligible node"
 	for _, typ := range types {
 		n := wanted(in.Layout, typ)
 		of := slices.DeleteFunc(slices.Clone(kept), func(r Replica) bool { return r.Type != typ })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/model"
 	"rvol/drbd"
 )
@@ -35,7 +36,7 @@ const DiskGrace = 5 * time.Minute
 
 // PlaceGrace is how long a place must be out of favour before a replica leaves it: a node that
 // comes back is Ready a moment before it is eligible again.
-const PlaceGrace = 15 * time.Second
+const PlaceGrace = formation.MissingGrace
 
 // Storage is what the node's full report says of what a replica stands on.
 type Storage string

@@ -7,7 +7,6 @@ import (
 
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/model"
-	"rvol/drbd"
 )
 
 // Needed is the condition of a volume that wants a repair; its reasons tell how far that is.
@@ -234,10 +233,4 @@ func (l Limits) Room(running int, byNode map[string]int, nodes []string) string 
 		}
 	}
 	return ""
-}
-
-// Better says that a copy which is being replaced is good again, so that it may stay.
-func Better(r Replica) bool {
-	cause, _ := lost(r)
-	return r.Known && r.Up && cause == "" && r.Disk == drbd.UpToDate
 }

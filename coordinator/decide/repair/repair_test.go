@@ -208,23 +208,3 @@ func TestHowMuchIsRepairedAtATime(t *testing.T) {
 		}
 	}
 }
-
-func TestACopyThatIsGoodAgainMayStay(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name   string
-		change func(*repair.Replica)
-		want   bool
-	}{
-		{"it is back", func(*repair.Replica) {}, true},
-		{"it is still away", away, false},
-		{"it is back, and behind", func(r *repair.Replica) { r.Disk = drbd.Inconsistent }, false},
-		{"its disk is not back", detached, false},
-	} {
-		v := volume(1, 1)
-		tc.change(&v.Replicas[2])
-		if got := repair.Better(v.Replicas[2]); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
-	}
-}

@@ -116,6 +116,15 @@ func Lost(t *model.Transition) *int {
 	return nil
 }
 
+// Sound says that a copy is as good as any: UpToDate, and connected with another that is. One
+// that was away calls itself UpToDate before it has heard of what it missed.
+func Sound(in Input, id int) bool {
+	m, ok := in.replica(id)
+	return ok && illDisk(m) == "" && slices.ContainsFunc(in.disks(id), func(o Member) bool {
+		return illDisk(o) == "" && m.connection(o.ID) == drbd.Connected && o.connection(id) == drbd.Connected
+	})
+}
+
 // Filled says that the copy which a transition adds is complete.
 func Filled(in Input, i int) bool {
 	return slices.ContainsFunc(in.Status.Transitions[i].Steps, func(s model.TransitionStep) bool {

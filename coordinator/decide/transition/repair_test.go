@@ -234,6 +234,43 @@ func TestALostCopyComesBack(t *testing.T) {
 	}
 }
 
+func TestACopyThatIsBackIsSoundWhenItHasHeardOfWhatItMissed(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		hold func(*transition.Member)
+		want bool
+	}{
+		{"it is connected, and UpToDate", func(*transition.Member) {}, true},
+		{"it is away", func(m *transition.Member) { m.Known = m.Known && m.ID != 2 }, false},
+		{"it is up, and not connected yet", func(m *transition.Member) {
+			for i := range m.Resource.Peers {
+				m.Resource.Peers[i].Connection = drbd.Connecting
+			}
+		}, false},
+		{"it is being filled", func(m *transition.Member) {
+			if m.ID == 2 {
+				m.Resource.Devices[0].Disk = drbd.Inconsistent
+			}
+		}, false},
+		{"nobody else is UpToDate", func(m *transition.Member) {
+			if m.ID != 2 {
+				m.Resource.Devices[0].Disk = drbd.Outdated
+			}
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := repairMesh(t, 1, 1, false)
+			m.hold = tc.hold
+			m.obey()
+			if got := transition.Sound(m.in, 2); got != tc.want {
+				t.Errorf("sound: %v", got)
+			}
+		})
+	}
+}
+
 // TestQuorumWhileOneIsLost lets the lost copy be alive, with the mesh of before, and takes
 // every way in which the others run the revision before or after a step: it never has quorum
 // by its old count while others have it by theirs.

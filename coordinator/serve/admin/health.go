@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -223,6 +224,11 @@ func (h *health) unconfigured() string {
 		return "class " + h.volume.Class + " does not exist"
 	}
 	cs, ok := state.Get[*model.ClassStatus](h.view, h.volume.Class)
+	if ok && cs.Configuration != nil && h.status != nil && h.status.Restarts > 0 {
+		n := h.status.Restarts
+		return fmt.Sprintf("BackoffWait: formation ended without a volume %d times, and begins again within %s; at once with `rvol volume retry %s`; `rvol event list --volume %s` says why",
+			n, formation.Delay(n), h.volume.Name, h.volume.Name)
+	}
 	if ok && cs.Configuration != nil {
 		return "it has not been looked at yet"
 	}

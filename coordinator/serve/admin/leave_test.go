@@ -61,7 +61,7 @@ func TestALostNodeIsNamedTwiceAndNeverTakenBack(t *testing.T) {
 	}
 }
 
-func TestRetryCountsAndFailedSaysWhy(t *testing.T) {
+func TestRetryCounts(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1")
 	w.node("n2")
@@ -78,24 +78,46 @@ func TestRetryCountsAndFailedSaysWhy(t *testing.T) {
 	if first.Retry != 2 || second.Retry != 1 {
 		t.Errorf("retries %d and %d, want 2 and 1", first.Retry, second.Retry)
 	}
-	w.report("n1", func(n *inventory.Node) {
-		n.Replicas = map[string]inventory.ReplicaState{"db-1-uid-n1": {
-			Volume: "db-1", UID: "db-1-uid-n1", Error: "LV vg0/x lacks our tags", ErrorClass: "no-space", Refusals: 10, Failed: true,
-		}}
-	})
-	list, err := s.List(w.ctx, &adminv1.ListRequest{Names: []string{"db-1/0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range list.GetReplicas()[0].GetConditions() {
-		if c.GetType() == "Failed" {
-			if c.GetReason() != "NoSpace" || !strings.Contains(c.GetMessage(), "lacks our tags") || !strings.Contains(c.GetMessage(), "rvol replica retry db-1/0") {
-				t.Errorf("condition %v", c)
+}
+
+func TestWhatAnAgentIsRefusedIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1")
+	w.node("n2")
+	w.class("n1", "n2")
+	w.formed("db-1", "n1", "n2")
+	s := &replicas{api: w.api}
+	for _, tc := range []struct {
+		refusals int
+		failed   bool
+		want     string // status and reason; empty: no condition
+		says     string
+	}{
+		{0, false, "", ""},
+		{1, false, "False BackoffWait", "refused 1 times: LV vg0/x lacks our tags; it is tried again within 5s"},
+		{4, false, "False BackoffWait", "tried again within 40s"},
+		{9, false, "False BackoffWait", "tried again within 2m0s, or at once when something changes or with `rvol replica retry db-1/0`"},
+		{10, true, "True NoSpace", "given up after 10 refusals: LV vg0/x lacks our tags; it is tried again when its node, its volume or its space changes, or with `rvol replica retry db-1/0`"},
+	} {
+		w.report("n1", func(n *inventory.Node) {
+			n.Replicas = map[string]inventory.ReplicaState{"db-1-uid-n1": {
+				Volume: "db-1", UID: "db-1-uid-n1", Error: "LV vg0/x lacks our tags", ErrorClass: "no-space", Refusals: tc.refusals, Failed: tc.failed,
+			}}
+		})
+		list, err := s.List(w.ctx, &adminv1.ListRequest{Names: []string{"db-1/0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, message := "", ""
+		for _, c := range list.GetReplicas()[0].GetConditions() {
+			if c.GetType() == "Failed" {
+				got, message = c.GetStatus()+" "+c.GetReason(), c.GetMessage()
 			}
-			return
+		}
+		if got != tc.want || !strings.Contains(message, tc.says) {
+			t.Errorf("after %d refusals: %q %q, want %q %q", tc.refusals, got, message, tc.want, tc.says)
 		}
 	}
-	t.Error("the condition Failed is missing")
 }
 
 func TestReconcilingIsAcceptedAsItWasSeen(t *testing.T) {

@@ -4,24 +4,36 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 )
 
-// failed is the condition of a replica whose agent has given up: definite refusals only,
-// by a node that is Ready.
+// failed is the condition of a replica whose agent was definitely refused: it waits before it
+// tries again, or has given up. Nothing is said of one whose node does not report.
 func (r replicaView) failed() []model.Condition {
 	said := r.said()
-	if !said.Failed || !r.agent.Known() {
+	if !r.agent.Known() || said.Refusals == 0 && !said.Failed {
 		return nil
 	}
-	return []model.Condition{{
-		Type: "Failed", Status: model.True, Reason: reasonOf(said.ErrorClass),
-		Message: fmt.Sprintf("given up after %d refusals: %s; it is tried again when its node, its volume or its space changes, or with `rvol replica retry %s`",
-			said.Refusals, said.Error, r.Name),
-	}}
+	c := model.Condition{
+		Type: "Failed", Status: model.False, Reason: "BackoffWait",
+		Message: fmt.Sprintf("refused %d times: %s; it is tried again within %s, or at once when something changes or with `rvol replica retry %s`",
+			said.Refusals, said.Error, backOff(said.Refusals), r.Name),
+	}
+	if said.Failed {
+		c.Status, c.Reason = model.True, reasonOf(said.ErrorClass)
+		c.Message = fmt.Sprintf("given up after %d refusals: %s; it is tried again when its node, its volume or its space changes, or with `rvol replica retry %s`",
+			said.Refusals, said.Error, r.Name)
+	}
+	return []model.Condition{c}
+}
+
+// backOff is how long an agent waits at most after so many refusals in a row (seed 004).
+func backOff(refusals int) time.Duration {
+	return min(2*time.Minute, 5*time.Second<<min(max(refusals-1, 0), 10))
 }
 
 // reasonOf makes a reason of an agent's class of errors: "no-space" is NoSpace.
