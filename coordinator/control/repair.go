@@ -151,20 +151,27 @@ func fruitless(w World, vs *model.VolumeStatus, t *model.Transition) string {
 	if !ok || r.Node == "" {
 		return ""
 	}
-	why := ""
-	st, _ := state.Get[*model.NodeStatus](w.State, r.Node)
-	switch seen := w.Inventory.Node(r.Node); {
-	case st != nil && !st.Ready:
-		why = "is not Ready: " + st.Reason
-	case st != nil && st.Capabilities.Lacks(model.LVM) != "":
-		why = st.Capabilities.Lacks(model.LVM)
-	case seen.Known() && seen.Replicas[r.UID].Failed:
-		why = "gave up: " + seen.Replicas[r.UID].Error
-	}
+	why := unable(w, r)
 	if w.Held("successor "+r.UID, why != "") < repair.DiskGrace || why == "" {
 		return ""
 	}
 	return fmt.Sprintf("its successor %s is not made: node %s %s", r.Name, r.Node, why)
+}
+
+// unable says why the node of a replica cannot make it now.
+func unable(w World, r *model.Replica) string {
+	if st, ok := state.Get[*model.NodeStatus](w.State, r.Node); ok {
+		if !st.Ready {
+			return "is not Ready: " + st.Reason
+		}
+		if why := st.Capabilities.Lacks(model.LVM); why != "" {
+			return "is not able to: " + why
+		}
+	}
+	if seen := w.Inventory.Node(r.Node); seen.Known() && seen.Replicas[r.UID].Failed {
+		return "gave up: " + seen.Replicas[r.UID].Error
+	}
+	return ""
 }
 
 // replaced is the replica that a transition takes away; nil: it takes none away.
