@@ -95,6 +95,7 @@ func (m *member) controllers() []control.Controller {
 		control.Transition{MaxResyncs: m.MaxResyncs},
 		control.Repair{Limits: m.Repairs},
 		control.Attachment{},
+		control.Verification{},
 		control.Release{},
 		control.Format{},
 	}

@@ -89,7 +89,8 @@ func (t *Tool) Attach(ctx context.Context, r Ref, volume int) error {
 }
 
 // Connect starts connecting to one peer, again after a StandAlone.
-// ErrAlreadyConnected says that DRBD is connecting by itself.
+// ErrAlreadyConnected says that DRBD is connecting by itself; DRBD 8.4 calls it
+// ErrAddressInUse.
 //
 //	drbdsetup connect RESOURCE NODE-ID
 //

@@ -95,6 +95,7 @@ var numberRE = regexp.MustCompile(`(?:Failure|State change failed): \((-?\d+)\)`
 // numbers are enum drbd_ret_code (100 and up) and enum drbd_state_rv
 // (negative) of linux/drbd.h, the same in 8.4 and 9.
 var numbers = map[int]error{
+	102: ErrAddressInUse,     // ERR_LOCAL_ADDR; on 8.4 also connect of what is connecting
 	111: ErrTooSmall,         // ERR_DISK_TOO_SMALL; 9.3.3/1162
 	119: ErrNoMetadata,       // ERR_MD_INVALID; 9.3.3/1160, 1161
 	124: ErrAlreadyAttached,  // ERR_DISK_CONFIGURED; 9.3.3/1165

@@ -98,43 +98,6 @@ func (t *Tool) ReadDevUUID(ctx context.Context, d MetaDev) (UUID, error) {
 	return parseUUID(string(bytes.TrimSpace(out)))
 }
 
-// CurrentUUID tells the data generation of an attached device. DRBD 9 is
-// asked through any one peer, connected or not; without a peer use DumpMD
-// before the disk is attached.
-//
-//	drbdsetup get-gi RESOURCE NODE-ID VOLUME
-//
-// On DRBD 8.4:
-//
-//	drbdsetup get-gi MINOR
-func (t *Tool) CurrentUUID(ctx context.Context, r Ref, peer NodeID, volume int) (UUID, error) {
-	if err := checkName(r.Name); err != nil {
-		return 0, err
-	}
-	argv := []string{"drbdsetup", "get-gi", r.Name, peer.String(), strconv.Itoa(volume)}
-	if t.ver.Is84() {
-		if volume < 0 || volume >= len(r.Minors) {
-			return 0, invalid("volume", strconv.Itoa(volume), "not a device of "+r.Name)
-		}
-		argv = []string{"drbdsetup", "get-gi", r.Minors[volume].String()}
-	}
-	out, err := t.out(ctx, argv...)
-	if err != nil {
-		return 0, err
-	}
-	return ParseGI(out)
-}
-
-// ParseGI reads the current UUID from a line of get-gi: the first of its
-// fields, which are separated by colons.
-func ParseGI(out []byte) (UUID, error) {
-	first, _, found := bytes.Cut(bytes.TrimSpace(out), []byte(":"))
-	if !found {
-		return 0, fmt.Errorf("parse get-gi: no generation in %.60q", out)
-	}
-	return parseUUID(string(first))
-}
-
 // ParseDumpMD reads what dump-md prints.
 func ParseDumpMD(out []byte) (Metadata, error) {
 	var p dumpParser

@@ -48,7 +48,7 @@ func TestParseDumpMDRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-func TestCurrentUUID(t *testing.T) {
+func TestGenerations(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		version drbd.Version
@@ -60,14 +60,44 @@ func TestCurrentUUID(t *testing.T) {
 	} {
 		var ran []string
 		tool := drbd.New(answers(record(t, c.name), &ran), c.version)
-		got, err := tool.CurrentUUID(t.Context(), drbd.Ref{Name: "r0", Minors: []drbd.Minor{0}}, 1, 0)
-		if err != nil || got != c.want {
-			t.Errorf("%s: got %s, %v, want %s", c.name, got, err, c.want)
+		got, err := tool.Generations(t.Context(), drbd.Ref{Name: "r0", Minors: []drbd.Minor{0}}, 1, 0)
+		if err != nil || got.Current != c.want {
+			t.Errorf("%s: got %+v, %v, want %s", c.name, got, err, c.want)
 		}
 	}
-	for _, text := range []string{"", "C735149B59BEA750", "x:0"} {
+	for _, text := range []string{"", "C735149B59BEA750", "C735149B59BEA750:0:0", "x:0:0:0", "1:2:3:g"} {
 		if got, err := drbd.ParseGI([]byte(text)); err == nil {
-			t.Errorf("%q: got %s", text, got)
+			t.Errorf("%q: got %+v", text, got)
+		}
+	}
+}
+
+// The generations are those that kernels of DRBD 8.4 and 9 printed at their handshakes:
+// "self" and "peer".
+func TestCopiesThatWentApart(t *testing.T) {
+	gi := func(line string) drbd.Generations {
+		g, err := drbd.ParseGI([]byte(line + ":1:1:0:0:0:0:0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for _, c := range []struct {
+		name, self, peer string
+		want             bool
+	}{
+		{"8.4: split brain", "70A4743E6FD3BC08:CB8530099D8D25F2:0:0", "677B70373123ADDA:CB8530099D8D25F3:0:0", true},
+		{"9: split brain", "F6C28428FB9F6AA2:4B1A1E6F3941D8B4:115364EE613F5844:61BFF65A54D68344", "BDCE98F3A03CF96A:4B1A1E6F3941D8B4:5C9AD8AC9DF4148A:115364EE613F5844", true},
+		{"the same", "CB8530099D8D25F3:0:0:0", "CB8530099D8D25F2:0:0:0", false},
+		{"one was written alone", "70A4743E6FD3BC08:CB8530099D8D25F2:0:0", "CB8530099D8D25F3:0:0:0", false},
+		{"one was written alone twice", "70A4743E6FD3BC08:1111111111111110:CB8530099D8D25F2:0", "CB8530099D8D25F3:0:0:0", false},
+		{"one was just created", "70A4743E6FD3BC08:0:0:0", "0000000000000004:0:0:0", false},
+		{"unrelated", "70A4743E6FD3BC08:0:0:0", "BDCE98F3A03CF96A:0:0:0", true},
+	} {
+		for _, got := range []bool{gi(c.self).Apart(gi(c.peer)), gi(c.peer).Apart(gi(c.self))} {
+			if got != c.want {
+				t.Errorf("%s: apart: %t, want %t", c.name, got, c.want)
+			}
 		}
 	}
 }

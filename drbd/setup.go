@@ -3,6 +3,7 @@ package drbd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -38,12 +39,12 @@ func (t *Tool) Primary(ctx context.Context, r Ref) error { return t.role(ctx, "p
 //	drbdsetup secondary MINOR
 func (t *Tool) Secondary(ctx context.Context, r Ref) error { return t.role(ctx, "secondary", r) }
 
-func (t *Tool) role(ctx context.Context, verb string, r Ref) error {
+func (t *Tool) role(ctx context.Context, verb string, r Ref, options ...string) error {
 	if !t.ver.Is84() {
-		return t.setup(ctx, verb, r.Name)
+		return t.setup(ctx, verb, r.Name, options...)
 	}
 	for _, m := range r.Minors {
-		if err := t.do(ctx, "drbdsetup", verb, m.String()); err != nil {
+		if err := t.do(ctx, append([]string{"drbdsetup", verb, m.String()}, options...)...); err != nil {
 			return err
 		}
 	}
@@ -140,22 +141,49 @@ func (t *Tool) ResumeIO(ctx context.Context, m Minor) error {
 	return t.do(ctx, "drbdsetup", "resume-io", m.String())
 }
 
-// Verify starts comparing one volume with one peer; what differs counts as
-// OutOfSync when it is done.
+// Verify starts comparing all of one volume with one peer; what differs counts as
+// OutOfSync when it is done. Without --start the kernel goes on where an earlier
+// one was cut off.
 //
-//	drbdsetup verify RESOURCE NODE-ID VOLUME
+//	drbdsetup verify RESOURCE NODE-ID VOLUME --start=0
 //
 // On DRBD 8.4:
 //
-//	drbdsetup verify MINOR
+//	drbdsetup verify MINOR --start=0
 func (t *Tool) Verify(ctx context.Context, r Ref, peer NodeID, volume int) error {
 	if !t.ver.Is84() {
-		return t.setup(ctx, "verify", r.Name, peer.String(), strconv.Itoa(volume))
+		return t.setup(ctx, "verify", r.Name, peer.String(), strconv.Itoa(volume), "--start=0")
 	}
-	if volume < 0 || volume >= len(r.Minors) {
-		return invalid("volume", strconv.Itoa(volume), "not a device of "+r.Name)
+	minor, err := r.minor(volume)
+	if err != nil {
+		return err
 	}
-	return t.do(ctx, "drbdsetup", "verify", r.Minors[volume].String())
+	return t.do(ctx, "drbdsetup", "verify", minor.String(), "--start=0")
+}
+
+// ForcePrimary makes this node Primary with whatever its disks hold, which is UpToDate
+// from then on; peers that are not connected count as Outdated. It gets round quorum and
+// fencing: only when what is better is gone for good.
+//
+//	drbdsetup primary RESOURCE --force
+//
+// On DRBD 8.4, once per device:
+//
+//	drbdsetup primary MINOR --force
+func (t *Tool) ForcePrimary(ctx context.Context, r Ref) error {
+	return t.role(ctx, "primary", r, "--force")
+}
+
+// NewGeneration lets this node's disk be newer than the one of its peer, which is as good as
+// its own: what differs between them is copied from here when they connect again. DRBD 8.4
+// only, StandAlone, on a Secondary.
+//
+//	drbdsetup new-current-uuid MINOR
+func (t *Tool) NewGeneration(ctx context.Context, m Minor) error {
+	if !t.ver.Is84() {
+		return fmt.Errorf("new-current-uuid of %s: %w: DRBD 9 repairs with RepairFrom", m, errors.ErrUnsupported)
+	}
+	return t.do(ctx, "drbdsetup", "new-current-uuid", m.String())
 }
 
 // Invalidate throws away what the local disk holds and copies all of it anew

@@ -12,11 +12,14 @@ import (
 // one for every stream. It is not safe for concurrent use.
 type Table struct {
 	resources map[string]*Resource
+	past      map[string]map[Pair]Past
 	complete  bool
 }
 
 // NewTable makes a Table that has been told nothing.
-func NewTable() *Table { return &Table{resources: map[string]*Resource{}} }
+func NewTable() *Table {
+	return &Table{resources: map[string]*Resource{}, past: map[string]map[Pair]Past{}}
+}
 
 // Complete says that the dump at the start of the stream has ended: from now
 // on a resource that is not here is not up.
@@ -100,7 +103,10 @@ func (t *Table) Apply(e Event) error {
 		return t.applyResource(e)
 	case ConnectionEvent, DeviceEvent, PeerDeviceEvent:
 		if r := t.resources[e.Name()]; r != nil {
-			return r.apply(e)
+			ran := r.comparing()
+			err := r.apply(e)
+			t.remember(r, ran)
+			return err
 		}
 	}
 	return lost(e)
@@ -127,6 +133,7 @@ func (t *Table) applyResource(e Event) error {
 		t.resources[name] = r
 	case e.Kind == Destroy:
 		delete(t.resources, name)
+		delete(t.past, name)
 		return nil
 	case e.Kind == Rename:
 		return t.rename(r, e)

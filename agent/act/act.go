@@ -13,6 +13,7 @@ import (
 	"rvol/agent/decide"
 	"rvol/agent/observe"
 	"rvol/agent/storage"
+	"rvol/drbd"
 	"rvol/lvm"
 )
 
@@ -48,6 +49,8 @@ type Engine struct {
 		applied   map[string]string     // by resource: the file that the kernel runs
 		metadata  map[string]remembered // by LV UUID
 		together  map[string]int64
+		apart     map[string]map[drbd.NodeID]time.Time // by resource
+		verifying map[string]decide.Verifying          // by operation
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
 	tried map[string]time.Time // when a connection was last tried again
@@ -74,6 +77,7 @@ type key struct {
 // NewEngine makes an Engine without an order.
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
+	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
 	return e
 }

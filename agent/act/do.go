@@ -56,6 +56,8 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return e.metadataAtEnd(s.Reservation)
 	case decide.NewCurrentUUID:
 		return e.newCurrentUUID(ctx, s)
+	case decide.MeetAgain, decide.TakeAsGood, decide.Verify, decide.Repair:
+		return e.doWithPeer(ctx, step)
 	}
 	return fmt.Errorf("no way to %s", step)
 }

@@ -22,7 +22,7 @@ func (e *Engine) input(name string) decide.Input {
 		Observed: decide.Observed{
 			DRBD: d.Version, NoDRBD: d.Missing, DRBDError: d.Err, Resources: d.Resources,
 			NoLVM: l.Missing, LVMError: l.Blind, VGs: l.VGs, LVs: l.LVs,
-			Files: map[string]string{}, Metadata: map[string]decide.Metadata{},
+			Files: map[string]string{}, Metadata: map[string]decide.Metadata{}, Past: d.Past, Stream: d.Stream,
 		},
 	}
 	switch text, err := os.ReadFile(e.resFile(name)); {
@@ -38,6 +38,11 @@ func (e *Engine) input(name string) decide.Input {
 	in.Facts.Applied = map[string]string{name: e.facts.applied[name]}
 	in.Facts.Together = map[string]int64{name: e.facts.together[name]}
 	in.Observed.Links = maps.Clone(e.links)
+	in.Facts.Verifying = maps.Clone(e.facts.verifying)
+	in.Facts.Apart = decide.PartedSince(e.facts.apart[name], in.Desired, in.Observed, name, time.Now())
+	if e.facts.apart[name] = in.Facts.Apart; len(in.Facts.Apart) == 0 {
+		delete(e.facts.apart, name)
+	}
 	return in
 }
 

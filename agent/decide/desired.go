@@ -144,13 +144,30 @@ type Operation struct {
 	ReplicaUID string    `json:"replica_uid,omitempty"`
 	NewUUID    *NewUUID  `json:"new_uuid,omitempty"`
 	CreateVG   *CreateVG `json:"create_vg,omitempty"`
+	WithPeer   *WithPeer `json:"with_peer,omitempty"`
 }
 
-// The types of operations.
+// The types of operations. Those from Reconnect on are about two copies of a formed volume.
 const (
 	CreateNewUUIDOperation = "CreateNewUUID"
 	CreateVGOperation      = "CreateVG"
+	// ReconnectOperation connects again at once; DiscardOperation also gives up what this
+	// copy was written since the two went apart.
+	ReconnectOperation = "Reconnect"
+	DiscardOperation   = "DiscardChanges"
+	// ForceOperation takes this copy as good, whatever its disk says of itself.
+	ForceOperation = "ForceUpToDate"
+	// VerifyOperation compares with the other copy; RepairOperation copies what was found
+	// to differ: on DRBD 8.4 from this one to the other, on 9 from the other to this one.
+	VerifyOperation = "Verify"
+	RepairOperation = "Repair"
 )
+
+// WithPeer is what an operation on two copies is about.
+type WithPeer struct {
+	Peer        drbd.NodeID `json:"peer"`
+	Generations []drbd.UUID `json:"generations,omitempty"` // by device: what this one must hold still; none: anything
+}
 
 // NewUUID makes the first data generation of a volume.
 type NewUUID struct {

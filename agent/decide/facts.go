@@ -1,5 +1,11 @@
 package decide
 
+import (
+	"time"
+
+	"rvol/drbd"
+)
+
 // Facts is what the agent remembers of its own doing.
 type Facts struct {
 	// Confirmed: the order came from a coordinator since the agent started.
@@ -16,6 +22,17 @@ type Facts struct {
 	// Together is the newest round after whose order both copies of a
 	// resource were seen together, by resource.
 	Together map[string]int64
+	// Apart is since when peers of the resource looked at are given up by DRBD, by the
+	// node's clock.
+	Apart map[drbd.NodeID]time.Time
+	// Verifying is what was known when a verify was begun by this process, by operation.
+	Verifying map[string]Verifying
+}
+
+// Verifying is what was known of the past when a verify was begun.
+type Verifying struct {
+	Stream int
+	Past   map[drbd.Pair]drbd.Past
 }
 
 // A BackingFact is what this agent has made under one reservation.
@@ -47,4 +64,5 @@ type Result struct {
 	Succeeded   bool   `json:"succeeded"`
 	Text        string `json:"text"`
 	Interrupted bool   `json:"interrupted,omitempty"` // looked up after a crash
+	OutOfSync   int64  `json:"out_of_sync,omitempty"` // bytes that a verify found to differ
 }

@@ -22,6 +22,10 @@ type Observed struct {
 	// Metadata is what is known of DRBD's metadata, by LV UUID. A volume
 	// that is not here was not looked at.
 	Metadata map[string]Metadata
+	// Past is what happened to the pairs of the resource looked at since the stream of
+	// events of that number began.
+	Past   map[drbd.Pair]drbd.Past
+	Stream int
 	// Links are the symlinks to DRBD devices, by name below /dev.
 	Links map[string]string
 }
@@ -69,6 +73,8 @@ type Metadata struct {
 	None    bool      // there is none
 	Current drbd.UUID // data generation
 	Device  drbd.UUID // what it was bound to; not known of an attached disk
+	// Generations are all that are known of an attached disk.
+	Generations drbd.Generations
 	// Attached: read from the kernel, not from the disk.
 	Attached bool
 	Err      string // why it could not be read; nothing else is known then

@@ -15,10 +15,19 @@ func (p *planner) operations(r Resource, want string, state *ReplicaState) *Refu
 		return nil
 	}
 	for _, op := range p.in.Desired.Operations {
-		if op.ReplicaUID != r.ReplicaUID || op.NewUUID == nil || p.in.Facts.Operations[op.ID].Result != nil {
+		if op.ReplicaUID != r.ReplicaUID || p.in.Facts.Operations[op.ID].Result != nil {
 			continue
 		}
-		step, waiting := p.newUUID(op, r, want)
+		var step Step
+		var waiting string
+		switch {
+		case op.NewUUID != nil:
+			step, waiting = p.newUUID(op, r, want)
+		case op.WithPeer != nil:
+			step, waiting = p.onPeer(op, r)
+		default:
+			continue
+		}
 		if step != nil {
 			p.add(step)
 		} else {
@@ -229,7 +238,9 @@ func (p *planner) deviceLook(r Resource, d Device) (Look, bool) {
 		fact := p.in.Facts.Backings[d.Backing.Reservation]
 		return look, !fact.of(lv) || fact.MetaMade // else there is none yet
 	case r.Formed:
-		return look, false // nobody asks any more
+		peer, asked := p.asksGenerations(r)
+		look.Attached, look.Peer = true, peer
+		return look, asked
 	case p.in.Observed.DRBD.Is84():
 		look.Attached = dev.Disk != ""
 		return look, true

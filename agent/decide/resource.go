@@ -283,6 +283,7 @@ func (p *planner) report(r Resource, want string, state *ReplicaState) {
 		state.Backing = append(state.Backing, b)
 	}
 	state.TogetherRound = p.in.Facts.Together[r.Name]
+	state.Apart = p.apart(r)
 	state.JustCreated = fresh
 	if !r.Member {
 		state.Preconfigured = runs && attached

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"rvol/drbd"
 )
@@ -152,6 +153,30 @@ type (
 	}
 	// Finish writes down how an operation ended.
 	Finish struct{ Result Result }
+	// MeetAgain runs an operation: connect to a peer that DRBD has given up.
+	MeetAgain struct {
+		Target
+		Operation string
+		Peer      drbd.NodeID
+		Discard   bool // what this copy was written since the two went apart
+	}
+	// TakeAsGood runs an operation: this copy is UpToDate from now on.
+	TakeAsGood struct {
+		Target
+		Operation string
+	}
+	// Verify runs an operation: compare with a peer. It goes on after the step.
+	Verify struct {
+		Target
+		Operation string
+		Peer      drbd.NodeID
+	}
+	// Repair runs an operation: copy what a verify found. It goes on after the step.
+	Repair struct {
+		Target
+		Operation string
+		Peer      drbd.NodeID
+	}
 )
 
 func (CreateLV) step()        {}
@@ -181,6 +206,10 @@ func (Unlink) step()          {}
 func (NewCurrentUUID) step()  {}
 func (MakeVG) step()          {}
 func (Finish) step()          {}
+func (MeetAgain) step()       {}
+func (TakeAsGood) step()      {}
+func (Verify) step()          {}
+func (Repair) step()          {}
 
 // String tells people what is being done.
 func (s CreateLV) String() string {
@@ -281,6 +310,29 @@ func (s MakeVG) String() string {
 // String tells people what is being done.
 func (s Finish) String() string { return "finish operation " + s.Result.ID }
 
+// String tells people what is being done.
+func (s MeetAgain) String() string {
+	if s.Discard {
+		return fmt.Sprintf("connect %s to replica %s, giving up what was written here alone (operation %s)", s.Resource, s.Peer, s.Operation)
+	}
+	return fmt.Sprintf("connect %s to replica %s (operation %s)", s.Resource, s.Peer, s.Operation)
+}
+
+// String tells people what is being done.
+func (s TakeAsGood) String() string {
+	return fmt.Sprintf("take the data of %s here as good (operation %s)", s.Resource, s.Operation)
+}
+
+// String tells people what is being done.
+func (s Verify) String() string {
+	return fmt.Sprintf("compare %s with replica %s (operation %s)", s.Resource, s.Peer, s.Operation)
+}
+
+// String tells people what is being done.
+func (s Repair) String() string {
+	return fmt.Sprintf("copy what differs between %s and replica %s (operation %s)", s.Resource, s.Peer, s.Operation)
+}
+
 // A Refusal is why something cannot be done.
 type Refusal struct {
 	Class    string
@@ -345,6 +397,21 @@ type ReplicaState struct {
 	Refusals        int   // definite ones in a row
 	Failed          bool  // the node has given up until something changes
 	PrimaryAllowed  bool  // the node has read its fence, or has none
+	Apart           []Apart
+}
+
+// Apart is a peer that DRBD has given up, as seen from here.
+type Apart struct {
+	Peer    drbd.NodeID
+	Since   time.Time
+	Devices []ApartDevice
+}
+
+// An ApartDevice tells what a device holds.
+type ApartDevice struct {
+	Number      int
+	Generations drbd.Generations // zero: could not be read
+	OutOfSync   int64            // bytes that the peer lacks of what was written here
 }
 
 // A BackingState is what one device stands on.

@@ -24,6 +24,7 @@ type DRBD struct {
 	missing string // why DRBD cannot be used
 	known   []drbd.Resource
 	live    *drbd.Table // of the stream that runs; nil: its dump has not ended
+	streams int         // that have begun
 	err     string      // why known is not how it is
 	seen    bool
 }
@@ -35,6 +36,9 @@ type DRBDView struct {
 	Missing   string
 	Err       string
 	Resources []drbd.Resource
+	// Past is of one resource, since the stream of that number began.
+	Past   map[drbd.Pair]drbd.Past
+	Stream int
 }
 
 // NewDRBD makes a DRBD that knows nothing yet. It calls changed with the names
@@ -108,6 +112,7 @@ func (d *DRBD) stream(ctx context.Context) error {
 		began := err == nil && table.Complete() && d.live != table
 		if began {
 			d.live, d.err, d.seen = table, "", true
+			d.streams++
 		}
 		d.mu.Unlock()
 		switch {
@@ -212,6 +217,7 @@ func (d *DRBD) ViewOf(name string) DRBDView {
 	if d.live != nil {
 		if r, up := d.live.Resource(name); up {
 			v.Resources = []drbd.Resource{r}
+			v.Past, v.Stream = d.live.Past(name), d.streams
 		}
 		return v
 	}
@@ -264,8 +270,8 @@ func (d *DRBD) Metadata(ctx context.Context, look decide.Look, file string) (dec
 	}
 	if look.Attached {
 		ref := drbd.Ref{Name: look.Target.Resource, File: file, Minors: look.Target.Minors}
-		current, err := tool.CurrentUUID(ctx, ref, look.Peer, look.Number)
-		return decide.Metadata{Current: current, Attached: true}, err
+		gi, err := tool.Generations(ctx, ref, look.Peer, look.Number)
+		return decide.Metadata{Current: gi.Current, Generations: gi, Attached: true}, err
 	}
 	md, err := tool.DumpMD(ctx, drbd.MetaDev{Minor: look.Minor, Disk: look.LV.Path()})
 	switch {

@@ -267,5 +267,5 @@ func (c *conversation) send(cancel context.CancelCauseFunc, m *agentv1.FromAgent
 }
 
 func resultOut(r decide.Result) *agentv1.OperationResult {
-	return &agentv1.OperationResult{Id: r.ID, Succeeded: r.Succeeded, Text: r.Text, Interrupted: r.Interrupted}
+	return &agentv1.OperationResult{Id: r.ID, Succeeded: r.Succeeded, Text: r.Text, Interrupted: r.Interrupted, OutOfSync: r.OutOfSync}
 }

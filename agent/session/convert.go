@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"rvol/agent/decide"
 	"rvol/drbd"
 	agentv1 "rvol/proto/agent/v1"
@@ -77,6 +79,12 @@ func operationIn(m *agentv1.OperationGrant) decide.Operation {
 	}
 	if v := m.CreateVg; v != nil {
 		o.CreateVG = &decide.CreateVG{VG: v.Vg, Device: v.Device, ThinPool: v.ThinPool}
+	}
+	if w := m.WithPeer; w != nil {
+		o.WithPeer = &decide.WithPeer{Peer: drbd.NodeID(w.Peer)}
+		for _, g := range w.Generations {
+			o.WithPeer.Generations = append(o.WithPeer.Generations, drbd.UUID(g))
+		}
 	}
 	return o
 }
@@ -224,6 +232,23 @@ func stateOut(s decide.ReplicaState) *agentv1.ReplicaState {
 		out.Backing = append(out.Backing, &agentv1.BackingState{
 			Number: int32(b.Number), Reservation: b.Reservation, LvUuid: b.LVUUID, LvSize: b.LVSize, Usable: b.Usable,
 		})
+	}
+	for _, a := range s.Apart {
+		out.Apart = append(out.Apart, apartOut(a))
+	}
+	return out
+}
+
+func apartOut(a decide.Apart) *agentv1.Apart {
+	out := &agentv1.Apart{Peer: int32(a.Peer), Since: timestamppb.New(a.Since)}
+	for _, d := range a.Devices {
+		dev := &agentv1.ApartDevice{
+			Number: int32(d.Number), Current: uint64(d.Generations.Current), Bitmap: uint64(d.Generations.Bitmap), OutOfSync: d.OutOfSync,
+		}
+		for _, u := range d.Generations.History {
+			dev.History = append(dev.History, uint64(u))
+		}
+		out.Devices = append(out.Devices, dev)
 	}
 	return out
 }

@@ -348,6 +348,9 @@ func (c Volume) judge(w World, vol *model.Volume, vs *model.VolumeStatus) Outcom
 	next := model.Clone(vs)
 	next.Conditions = next.Conditions.With(c.satisfies(w, vol, vs), w.Now)
 	next.Pending = pending(w, vs)
+	if recovered(w, vol, vs) {
+		next.Recovered = nil
+	}
 	cause := "volume " + vol.Name + ": conditions"
 	if why := soleOf(w, vol, vs, next); why != "" {
 		cause = "volume " + vol.Name + ": " + why

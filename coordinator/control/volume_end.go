@@ -46,7 +46,7 @@ func (c Volume) end(w World, vol *model.Volume, vs *model.VolumeStatus) Outcome 
 	if s, ok := state.Get[*model.Secret](w.State, model.VolumeSecret(vol.Name)); ok {
 		b.Delete(s)
 	}
-	for op := range state.Under[*model.Operation](w.State, vol.Name+"-formation-") {
+	for op := range state.Under[*model.Operation](w.State, vol.Name+"-") {
 		if op.Volume == vol.Name {
 			b.Delete(op)
 		}
@@ -82,6 +82,31 @@ func soleOf(w World, vol *model.Volume, vs, next *model.VolumeStatus) (why strin
 		return "both copies are Connected and UpToDate again"
 	}
 	return ""
+}
+
+// recovered says that the copy which somebody took as good is UpToDate and connected with all
+// other copies, of which those that are gone were given up.
+func recovered(w World, vol *model.Volume, vs *model.VolumeStatus) bool {
+	if vs.Recovered == nil {
+		return false
+	}
+	m, ok := vs.Datamesh.Member(*vs.Recovered)
+	if !ok {
+		return true // it went
+	}
+	res, ok := reported(w, m.Node, vol.Name)
+	apart := 0
+	for _, o := range vs.Datamesh.Members {
+		if o.ID != m.ID && o.Type == model.Diskful {
+			apart++
+		}
+	}
+	for _, p := range res.Peers {
+		if p.Connection == drbd.Connected {
+			apart--
+		}
+	}
+	return ok && res.Disk() == drbd.UpToDate && apart <= 0
 }
 
 // serving says that a Primary acknowledges writes.

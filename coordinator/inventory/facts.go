@@ -230,6 +230,21 @@ type ReplicaState struct {
 	Failed          bool  // its agent has given up until something changes
 	TogetherRound   int64 // newest round after whose order both copies were seen together
 	Backing         []Backing
+	Apart           []Apart
+}
+
+// Apart is a peer that DRBD has given up, as seen from a replica.
+type Apart struct {
+	Peer    int // replica id
+	Since   time.Time
+	Devices []ApartDevice
+}
+
+// ApartDevice tells what a device holds.
+type ApartDevice struct {
+	Number      int
+	Generations drbd.Generations // zero: could not be read
+	OutOfSync   int64            // bytes that the peer lacks of what was written here
 }
 
 // Backing is the backing of one device of a replica.

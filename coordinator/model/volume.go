@@ -60,11 +60,13 @@ type VolumeStatus struct {
 	Datamesh                Datamesh                   `json:"datamesh"`
 	Sole                    *int                       `json:"sole,omitempty"`       // the one replica that may go on alone; nil: none
 	SoleRound               int64                      `json:"sole_round,omitempty"` // counts the times that one was let go on alone
+	Recovered               *int                       `json:"recovered,omitempty"`  // the replica that somebody took as good, until it is connected with all other copies
 	Formed                  bool                       `json:"formed"`               // once true, never formed again
 	Restarts                int                        `json:"restarts,omitempty"`   // of formation, so far
 	Formation               *Transition                `json:"formation,omitempty"`
 	Transitions             []Transition               `json:"transitions,omitempty"`
 	Pending                 []PendingReplicaTransition `json:"pending_replica_transitions,omitempty"` // sorted by id
+	Verification            *Verification              `json:"verification,omitempty"`                // the newest; nil: there was none
 	Conditions              Conditions                 `json:"conditions,omitempty"`
 }
 
@@ -227,55 +229,6 @@ func (a *Attachment) Key() Key { return Key{KindAttachment, a.Name} }
 
 // AttachmentName is the name of the attachment of volume on node.
 func AttachmentName(volume, node string) string { return volume + "/" + node }
-
-// OperationPhase tells how far an operation has come.
-type OperationPhase string
-
-// The phases of an operation. The committed Pending entry is the grant.
-const (
-	OperationPending   OperationPhase = "Pending"
-	OperationRunning   OperationPhase = "Running"
-	OperationSucceeded OperationPhase = "Succeeded"
-	OperationFailed    OperationPhase = "Failed"
-)
-
-// OperationCreateNewUUID runs `drbdsetup new-current-uuid`.
-const OperationCreateNewUUID = "CreateNewUUID"
-
-// OperationCreateVG makes a physical volume, a volume group and perhaps a thin pool on an empty disk.
-const OperationCreateVG = "CreateVG"
-
-// Operation is a one-off command on a node, run at most once.
-type Operation struct {
-	Meta
-	Type    string          `json:"type"`
-	Node    string          `json:"node"`
-	Volume  string          `json:"volume,omitempty"`
-	Replica int             `json:"replica"`
-	NewUUID *NewUUIDParams  `json:"new_uuid,omitempty"`
-	VG      *CreateVGParams `json:"vg,omitempty"`
-	Phase   OperationPhase  `json:"phase"`
-	Result  string          `json:"result,omitempty"` // for people
-	DoneAt  time.Time       `json:"done_at,omitzero"`
-}
-
-// Key is the operation's key.
-func (o *Operation) Key() Key { return Key{KindOperation, o.Name} }
-
-// NewUUIDParams are the parameters and the guard of CreateNewUUID.
-type NewUUIDParams struct {
-	ClearBitmap bool     `json:"clear_bitmap"`    // else force-resync: a full sync from this member
-	Revision    int64    `json:"revision"`        // datamesh revision it belongs to
-	Peers       []int    `json:"peers,omitempty"` // ids that must be Connected and Inconsistent
-	LVUUIDs     []string `json:"lv_uuids"`        // per device: the LV it may run on
-}
-
-// CreateVGParams are the parameters of CreateVG.
-type CreateVGParams struct {
-	VG       string `json:"vg"`
-	Device   string `json:"device"`
-	ThinPool string `json:"thin_pool,omitempty"`
-}
 
 // Transition is a change of a volume under way: named, versioned, in steps.
 type Transition struct {

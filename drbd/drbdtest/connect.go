@@ -118,9 +118,24 @@ func (c *conn) lose(why drbd.ConnState) {
 	c.state = why
 	c.unlink()
 	c.freeze()
+	c.parted()
 	c.afterLoss(primary)
 	c.res.publish()
 	c.connect()
+}
+
+// parted begins a new generation on a Primary of DRBD 8.4 whose peer's data is out of
+// reach, for what it writes from now on.
+func (c *conn) parted() {
+	if !c.res.is84() || c.res.role != drbd.Primary {
+		return
+	}
+	for _, p := range c.devices() {
+		d, slot := p.device(), p.slot()
+		if d != nil && d.state == drbd.UpToDate && slot != nil && slot.Bitmap == 0 {
+			d.rotateWhenThawed()
+		}
+	}
 }
 
 // afterLoss is what a node concludes when a peer is gone.
@@ -131,10 +146,6 @@ func (c *conn) afterLoss(peerWasPrimary bool) {
 		d := p.device()
 		if d == nil || d.state != drbd.UpToDate {
 			continue
-		}
-		slot := p.slot()
-		if r.is84() && r.role == drbd.Primary && slot != nil && slot.Bitmap == 0 {
-			d.rotateWhenThawed()
 		}
 		if !r.is84() && r.role == drbd.Secondary && peerWasPrimary && r.mayBeOld(d) {
 			d.setState(drbd.Consistent)
@@ -182,6 +193,7 @@ func (c *conn) close() {
 	if o == nil {
 		return
 	}
+	c.parted()
 	if !c.res.is84() && c.res.role == drbd.Secondary && o.res.role == drbd.Primary {
 		c.outdate(o)
 	}

@@ -38,7 +38,7 @@ func (n *Node) onDevice(verb string, a arguments) error {
 		d.opts = a.over(d.opts)
 		return nil
 	case "verify":
-		return d.res.verify(d.res.conns[0], d.volume, minor)
+		return d.res.verify(d.res.conns[0], d.volume, minor, a)
 	}
 	return d.delMinor()
 }

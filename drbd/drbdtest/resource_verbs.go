@@ -135,7 +135,7 @@ func (r *resource) newConn(id drbd.NodeID, name string, net map[string]string) *
 // connect84 is connect NAME LOCAL PEER, which makes the connection.
 func (r *resource) connect84(a arguments) error {
 	if len(r.conns) > 0 {
-		return failed(r.name, 125, "Device has a net-config (use disconnect first)")
+		return failed(r.name, 102, "Local address(port) already in use.")
 	}
 	_, discard := a.options["discard-my-data"]
 	delete(a.options, "discard-my-data")
@@ -179,7 +179,7 @@ func (r *resource) onPeer(verb string, a arguments) error {
 	case "peer-device-options":
 		return c.peerDeviceOptions(a)
 	case "verify":
-		return r.verify(c, a.number(2), r.name)
+		return r.verify(c, a.number(2), r.name, a)
 	default:
 		return usage(verb)
 	}
@@ -261,7 +261,10 @@ func (c *conn) peerDeviceOptions(a arguments) error {
 }
 
 // verify starts comparing.
-func (r *resource) verify(c *conn, volume int, object any) error {
+func (r *resource) verify(c *conn, volume int, object any, a arguments) error {
+	if err := a.only("verify", "start"); err != nil {
+		return err
+	}
 	if c == nil || c.state != drbd.Connected || c.devs[volume] == nil {
 		return changed(object, 11, -15, "Need a connection to start verify or resync")
 	}

@@ -226,14 +226,22 @@ func (d *device) stopResyncs() {
 // verify compares one volume with a peer; it takes as long as a resync of
 // all of it.
 func (p *peerDev) verify() {
-	o := p.other()
-	p.repl, o.repl = drbd.VerifyS, drbd.VerifyT
-	f, generation := p.conn.res.node.fabric, p.conn.generation
-	took := time.Duration(float64(p.device().size) / float64(p.rate()) * float64(time.Second))
-	f.after(took, func() {
-		if generation != p.conn.generation || p.repl != drbd.VerifyS {
+	p.repl, p.other().repl = drbd.VerifyS, drbd.VerifyT
+	p.verified(time.Duration(float64(p.device().size) / float64(p.rate()) * float64(time.Second)))
+}
+
+// verified ends it after so long, unless the peer is not heard any more.
+func (p *peerDev) verified(after time.Duration) {
+	generation := p.conn.generation
+	p.conn.res.node.fabric.after(after, func() {
+		switch {
+		case generation != p.conn.generation || p.repl != drbd.VerifyS:
+			return
+		case p.conn.broken():
+			p.verified(tick)
 			return
 		}
+		o := p.other()
 		p.repl, o.repl = drbd.Established, drbd.Established
 		for _, e := range differences(p.device().disk, p.remote().disk, p.device().size) {
 			p.slot().OutOfSync = p.slot().OutOfSync.add(e)

@@ -52,33 +52,33 @@ func (r *resource) promote(ctx context.Context, object any, f force) error {
 	if err := r.promotable(object, f); err != nil {
 		return err
 	}
-	initial := r.improve(f)
+	forced := r.improve(f)
 	r.setRoleTo(drbd.Primary)
 	for _, d := range r.devices() {
-		if d.md != nil && (initial || d.missesPeer()) && d.state == drbd.UpToDate {
+		if d.md != nil && (forced || d.missesPeer()) && d.state == drbd.UpToDate {
 			d.rotate()
 		}
 	}
 	r.confirm()
-	if initial {
+	if forced {
 		r.feedPeers()
 	}
 	return nil
 }
 
-// improve makes disks UpToDate that a promotion takes as such; initial: one
-// never held good data.
-func (r *resource) improve(f force) (initial bool) {
+// improve makes disks UpToDate that a promotion takes as such; forced: one was not good
+// by its own account.
+func (r *resource) improve(f force) (forced bool) {
 	for _, d := range r.devices() {
 		switch {
-		case f == forcibly && d.state == drbd.Inconsistent:
-			initial = true
+		case f == forcibly && (d.state == drbd.Inconsistent || d.state == drbd.Outdated):
+			forced = true
 			d.setState(drbd.UpToDate)
-		case d.state == drbd.Consistent, f == forcibly && d.state == drbd.Outdated:
+		case d.state == drbd.Consistent:
 			d.setState(drbd.UpToDate)
 		}
 	}
-	return initial
+	return forced
 }
 
 // settle waits until every peer answers or is known to be gone.

@@ -96,6 +96,13 @@ func (m *simMachine) NewDisk(_ *testing.T, name string, size int64) string {
 
 func (m *simMachine) Grow(_ *testing.T, path string, size int64) { m.disks.Disk(path).Resize(size) }
 
+func (m *simMachine) Corrupt(t *testing.T, path string, off int64, data []byte) {
+	t.Helper()
+	if _, err := m.disks.Disk(path).WriteAt(data, off); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *simMachine) PowerOff(*testing.T) { m.Node.PowerOff() }
 
 func (m *simMachine) PowerOn(*testing.T) { m.Node.PowerOn() }

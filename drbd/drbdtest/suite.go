@@ -41,7 +41,7 @@ type behaviour struct {
 }
 
 // behaviours are listed by subject.
-var behaviours = concat(formationBehaviours, roleBehaviours, failureBehaviours, changeBehaviours, fencingBehaviours)
+var behaviours = concat(formationBehaviours, roleBehaviours, failureBehaviours, changeBehaviours, repairBehaviours, fencingBehaviours)
 
 func concat(lists ...[]behaviour) []behaviour {
 	var all []behaviour

@@ -51,6 +51,12 @@ func (l *listener) resource(name string) (drbd.Resource, bool) {
 	return l.table.Resource(name)
 }
 
+func (l *listener) past(resource string) map[drbd.Pair]drbd.Past {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.Past(resource)
+}
+
 // same waits until the events have told what status tells now.
 func (l *listener) same(a *actor, when string) {
 	a.Helper()

@@ -117,6 +117,11 @@ var failureBehaviours = []behaviour{
 		s.ok(a.tool.Connect(s.Context(), a.ref, 1))
 		a.upToDate()
 		b.upToDate()
+		again := drbd.ErrAlreadyConnected
+		if a.Version().Is84() {
+			again = drbd.ErrAddressInUse
+		}
+		s.refused(a.tool.Connect(s.Context(), a.ref, 1), again)
 	}},
 	{says: "9: without a majority there is no Primary, with one there is", only: 9, play: func(s *stage) {
 		a, b, c := s.actors[0], s.actors[1], s.actors[2]

@@ -56,21 +56,21 @@ var formationBehaviours = []behaviour{
 	}},
 	{says: "two new disks connect and stay Inconsistent", play: func(s *stage) {
 		a, _ := s.connected()
-		uuid, err := a.tool.CurrentUUID(s.Context(), a.ref, 1, 0)
+		gi, err := a.tool.Generations(s.Context(), a.ref, 1, 0)
 		s.ok(err)
-		if uuid != drbd.JustCreated {
-			s.Errorf("current UUID %s", uuid)
+		if gi.Current != drbd.JustCreated {
+			s.Errorf("current UUID %s", gi.Current)
 		}
 		s.refused(a.tool.Primary(s.Context(), a.ref), drbd.ErrNoUpToDate)
 	}},
 	{says: "skipping the initial sync makes both UpToDate at once, and only once", play: func(s *stage) {
 		a, b := s.formed()
-		one, err := a.tool.CurrentUUID(s.Context(), a.ref, 1, 0)
+		one, err := a.tool.Generations(s.Context(), a.ref, 1, 0)
 		s.ok(err)
-		two, err := b.tool.CurrentUUID(s.Context(), b.ref, 0, 0)
+		two, err := b.tool.Generations(s.Context(), b.ref, 0, 0)
 		s.ok(err)
-		if one == drbd.JustCreated || one&^1 != two&^1 { // bit 0 is the kernel's
-			s.Errorf("current UUIDs %s and %s", one, two)
+		if one.Current == drbd.JustCreated || one.Current&^1 != two.Current&^1 { // bit 0 is the kernel's
+			s.Errorf("current UUIDs %s and %s", one.Current, two.Current)
 		}
 		s.refused(a.tool.NewCurrentUUID(s.Context(), s.minor, drbd.SkipInitialSync), drbd.ErrNotFresh)
 		s.refused(b.tool.NewCurrentUUID(s.Context(), s.minor, drbd.SkipInitialSync), drbd.ErrNotFresh)

@@ -34,6 +34,8 @@ type Machine interface {
 	// NewDisk makes a block device of zeros; Grow makes it larger.
 	NewDisk(t *testing.T, name string, size int64) (path string)
 	Grow(t *testing.T, path string, size int64)
+	// Corrupt writes to the block device itself, as a disk does that errs silently.
+	Corrupt(t *testing.T, path string, off int64, data []byte)
 	// PowerOff takes the power, without warning; PowerOn boots.
 	PowerOff(t *testing.T)
 	PowerOn(t *testing.T)

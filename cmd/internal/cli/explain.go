@@ -40,6 +40,15 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 	if err := now.write(a.env.Stdout); err != nil {
 		return err
 	}
+	if len(e.GetPending()) > 0 {
+		asked := a.pending(e.GetVolume(), e.GetPending())
+		if _, err := fmt.Fprintf(a.env.Stdout, "\n%s\n", asked.title); err != nil {
+			return err
+		}
+		if err := asked.table.write(a.env.Stdout); err != nil {
+			return err
+		}
+	}
 	if len(e.GetDecisions()) == 0 {
 		a.note("No decision about %s is kept.", e.GetVolume())
 	}

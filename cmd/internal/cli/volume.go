@@ -19,7 +19,7 @@ func (a *app) volumeCommand() *cobra.Command {
 		a.retryCommand("volume", "NAME", func(name string) *adminv1.RetryRequest { return &adminv1.RetryRequest{Volume: name} }),
 		a.volumeDelete(), a.volumeAttach(), a.volumeDetach(),
 		a.volumeStop("stop", "Take a volume down everywhere, and keep it", true),
-		a.volumeStop("start", "Bring a stopped volume up again", false), a.volumeSet())
+		a.volumeStop("start", "Bring a stopped volume up again", false), a.volumeVerify(), a.volumeResolve(), a.volumeRecover(), a.volumeSet())
 }
 
 func (a *app) volumes() noun[*adminv1.Volume] {
@@ -125,9 +125,26 @@ func (a *app) volumeSections(v *adminv1.Volume) []section {
 	for _, t := range v.GetTransitions() {
 		list = append(list, a.transition(t))
 	}
+	if len(v.GetPending()) > 0 {
+		list = append(list, a.pending(v.GetMeta().GetName(), v.GetPending()))
+	}
+	if v.GetVerification() != nil {
+		list = append(list, a.verification(v.GetVerification()))
+	}
 	replicas := a.replicas().table(v.GetReplicas())
 	attachments := a.attachments().table(v.GetAttachments())
 	return append(list, section{"Replicas", replicas}, section{"Attachments", attachments}, conditions(v.GetConditions()))
+}
+
+// pending is what replicas ask of the mesh, and for how long.
+func (a *app) pending(volume string, asked []*adminv1.PendingReplica) section {
+	t := table{heads: []string{"REPLICA", "ASKS TO", "AS", "FOR", "MESSAGE"}}
+	for _, p := range asked {
+		t.rows = append(t.rows, []string{
+			fmt.Sprintf("%s/%d", volume, p.GetId()), p.GetRequest(), dash(p.GetType()), a.age(p.GetFirstObservedAt()), dash(p.GetMessage()),
+		})
+	}
+	return section{"Pending", t}
 }
 
 func devices(v *adminv1.Volume) section {

@@ -86,6 +86,9 @@ func tooFewCopies(in Input, id int) string {
 // is not on its disk, whatever that calls itself: a node that was away comes back UpToDate.
 func overtaken(in Input, m Member) string {
 	mesh := in.Status.Datamesh
+	if r := in.Status.Recovered; r != nil && *r == m.ID {
+		return "" // somebody said so, knowing what is lost
+	}
 	if in.old84() {
 		if sole := in.Status.Sole; sole != nil && *sole != m.ID {
 			return fmt.Sprintf("replica %d went on alone", *sole)

@@ -2,8 +2,10 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"rvol/coordinator/decide/broken"
 	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/decide/layout"
 	"rvol/coordinator/inventory"
@@ -40,6 +42,7 @@ type health struct {
 	known     int      // copies of which something is known
 	inquorate int      // of those, without quorum
 	frozen    string   // why I/O waits for the other copy, or for leave to go on without it
+	split     *model.Condition
 }
 
 func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
@@ -55,7 +58,31 @@ func healthOf(v state.View, seen inventory.View, vol *model.Volume) health {
 			h.count(view)
 		}
 	}
+	h.judgeSplit(seen)
 	return h
+}
+
+// judgeSplit looks for copies that were both written alone.
+func (h *health) judgeSplit(seen inventory.View) {
+	if !slices.ContainsFunc(h.replicas, func(r replicaView) bool { return len(r.said().Apart) > 0 }) {
+		return
+	}
+	in, err := brokenInput(h.view, seen, h.volume.Name)
+	if err != nil {
+		return
+	}
+	if c, torn := broken.Condition(in); torn {
+		h.split = &c
+	}
+}
+
+// conditions are those that were decided, and those that are computed from what agents say.
+func (h *health) conditions() []model.Condition {
+	cs := slices.Clone(h.status.Conditions)
+	if h.split != nil {
+		cs = append(cs, *h.split)
+	}
+	return cs
 }
 
 // count adds one copy to the sums.
@@ -166,6 +193,8 @@ func (h *health) running() (word, why string) {
 func (h *health) serving() (word, why string) {
 	lacks := strings.Join(h.lacking, "; ")
 	switch {
+	case h.split != nil:
+		return stateDegraded, h.split.Reason + ": " + h.split.Message
 	case h.syncing != nil:
 		return stateSyncing, fmt.Sprintf("%d of %d copies are UpToDate, %.1f %% of the next is copied", h.upToDate, h.wanted, *h.syncing)
 	case len(h.unknown) > 0:

@@ -26,7 +26,7 @@ func (s *lvgs) makeGroup(ctx context.Context, r *adminv1.CreateLVGRequest) error
 			op.VG.ThinPool = r.GetThinPools()[0]
 		}
 		if old, ok := state.Get[*model.Operation](v, name); ok {
-			if !over(old) {
+			if !old.Over() {
 				return nil, nil // under way: wait for that
 			}
 			op.Revision = old.Revision
@@ -38,7 +38,7 @@ func (s *lvgs) makeGroup(ctx context.Context, r *adminv1.CreateLVGRequest) error
 	}
 	return s.until(ctx, func() (bool, error) {
 		op, err := find[*model.Operation](s.Store.View(), name)
-		if err != nil || !over(op) {
+		if err != nil || !op.Over() {
 			return false, err
 		}
 		if op.Phase == model.OperationFailed {
@@ -71,10 +71,6 @@ func (s *lvgs) mayMake(v state.View, r *adminv1.CreateLVGRequest) error {
 		}
 	}
 	return nil
-}
-
-func over(op *model.Operation) bool {
-	return op.Phase == model.OperationSucceeded || op.Phase == model.OperationFailed
 }
 
 // until looks again whenever something changes, for as long as this coordinator leads.

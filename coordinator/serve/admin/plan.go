@@ -93,6 +93,9 @@ func (s *plans) ExplainVolume(_ context.Context, r *adminv1.ExplainVolumeRequest
 		out.Now = append(out.Now, now)
 	}
 	slices.SortFunc(out.Now, func(a, b *adminv1.DecisionReplica) int { return cmp.Compare(a.GetId(), b.GetId()) })
+	if vs, ok := state.Get[*model.VolumeStatus](v, vol.Name); ok {
+		out.Pending = pendingOf(vs)
+	}
 	decisions := slices.Collect(state.Under[*model.Decision](v, vol.Name+"/"))
 	slices.SortFunc(decisions, func(a, b *model.Decision) int { return cmp.Compare(b.Revision, a.Revision) })
 	for _, d := range decisions {

@@ -67,7 +67,8 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 	}
 	out.Formed, out.DatameshRevision, out.Sole = vs.Formed, vs.Datamesh.Revision, optional32(vs.Sole)
 	out.Quorum, out.QuorumMinimumRedundancy = int32(vs.Datamesh.Quorum), int32(vs.Datamesh.QuorumMinimumRedundancy)
-	out.Conditions = conditions(vs.Conditions)
+	out.Conditions = conditions(h.conditions())
+	out.Pending, out.Verification = pendingOf(vs), verificationOf(vs.Verification)
 	if ftt, gmdr, known := transition.Effective(control.TransitionInput(v, seen, vol, vs, time.Now())); known {
 		out.EffectiveFtt, out.EffectiveGmdr = optional32(&ftt), optional32(&gmdr)
 	}
@@ -76,6 +77,17 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 	}
 	for i := range vs.Transitions {
 		out.Transitions = append(out.Transitions, transitionOf(&vs.Transitions[i]))
+	}
+	return out
+}
+
+// pendingOf is what the replicas of a volume ask of its mesh.
+func pendingOf(vs *model.VolumeStatus) []*adminv1.PendingReplica {
+	var out []*adminv1.PendingReplica
+	for _, p := range vs.Pending {
+		out = append(out, &adminv1.PendingReplica{
+			Id: int32(p.ID), Request: p.Request, Type: string(p.Type), Message: p.Message, FirstObservedAt: timestamp(p.FirstObservedAt),
+		})
 	}
 	return out
 }

@@ -103,6 +103,12 @@ func operation(op *model.Operation, resources []desired.Resource) *agentv1.Opera
 	if p := op.VG; p != nil {
 		out.CreateVg = &agentv1.CreateVG{Vg: p.VG, Device: p.Device, ThinPool: p.ThinPool}
 	}
+	if p := op.Peer; p != nil {
+		out.WithPeer = &agentv1.WithPeer{Peer: int32(p.Peer)}
+		for _, g := range p.Generations {
+			out.WithPeer.Generations = append(out.WithPeer.Generations, uint64(g))
+		}
+	}
 	return out
 }
 

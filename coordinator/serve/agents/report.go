@@ -117,7 +117,22 @@ func replicas(s *agentv1.Replicas) map[string]inventory.ReplicaState {
 				Number: int(b.GetNumber()), Reservation: b.GetReservation(), LVUUID: b.GetLvUuid(), LVSize: b.GetLvSize(), Usable: b.GetUsable(),
 			})
 		}
+		for _, a := range r.GetApart() {
+			st.Apart = append(st.Apart, apart(a))
+		}
 		out[st.UID] = st
+	}
+	return out
+}
+
+func apart(a *agentv1.Apart) inventory.Apart {
+	out := inventory.Apart{Peer: int(a.GetPeer()), Since: a.GetSince().AsTime()}
+	for _, d := range a.GetDevices() {
+		g := drbd.Generations{Current: drbd.UUID(d.GetCurrent()), Bitmap: drbd.UUID(d.GetBitmap())}
+		for _, u := range d.GetHistory() {
+			g.History = append(g.History, drbd.UUID(u))
+		}
+		out.Devices = append(out.Devices, inventory.ApartDevice{Number: int(d.GetNumber()), Generations: g, OutOfSync: d.GetOutOfSync()})
 	}
 	return out
 }

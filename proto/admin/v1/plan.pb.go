@@ -156,6 +156,7 @@ type VolumeExplanation struct {
 	Now           []*DecisionReplica     `protobuf:"bytes,2,rep,name=now,proto3" json:"now,omitempty"`             // where each replica is, and its condition Scheduled
 	Decisions     []*Decision            `protobuf:"bytes,3,rep,name=decisions,proto3" json:"decisions,omitempty"` // newest first
 	Events        []*Event               `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`       // the newest few about it, newest last
+	Pending       []*PendingReplica      `protobuf:"bytes,5,rep,name=pending,proto3" json:"pending,omitempty"`     // what its replicas ask of the mesh
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -214,6 +215,13 @@ func (x *VolumeExplanation) GetDecisions() []*Decision {
 func (x *VolumeExplanation) GetEvents() []*Event {
 	if x != nil {
 		return x.Events
+	}
+	return nil
+}
+
+func (x *VolumeExplanation) GetPending() []*PendingReplica {
+	if x != nil {
+		return x.Pending
 	}
 	return nil
 }
@@ -787,7 +795,7 @@ var File_admin_v1_plan_proto protoreflect.FileDescriptor
 
 const file_admin_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x13admin/v1/plan.proto\x12\rrvol.admin.v1\x1a\x16admin/v1/cluster.proto\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n" +
+	"\x13admin/v1/plan.proto\x12\rrvol.admin.v1\x1a\x16admin/v1/cluster.proto\x1a\x15admin/v1/common.proto\x1a\x15admin/v1/volume.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\x01\n" +
 	"\x14PlanPlacementRequest\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x14\n" +
 	"\x05sizes\x18\x02 \x03(\x03R\x05sizes\x12\x1b\n" +
@@ -796,12 +804,13 @@ const file_admin_v1_plan_proto_rawDesc = "" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\"@\n" +
 	"\x14ExplainVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xc2\x01\n" +
+	"\x05stale\x18\x02 \x01(\bR\x05stale\"\xfb\x01\n" +
 	"\x11VolumeExplanation\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x120\n" +
 	"\x03now\x18\x02 \x03(\v2\x1e.rvol.admin.v1.DecisionReplicaR\x03now\x125\n" +
 	"\tdecisions\x18\x03 \x03(\v2\x17.rvol.admin.v1.DecisionR\tdecisions\x12,\n" +
-	"\x06events\x18\x04 \x03(\v2\x14.rvol.admin.v1.EventR\x06events\"\xe0\x01\n" +
+	"\x06events\x18\x04 \x03(\v2\x14.rvol.admin.v1.EventR\x06events\x127\n" +
+	"\apending\x18\x05 \x03(\v2\x1d.rvol.admin.v1.PendingReplicaR\apending\"\xe0\x01\n" +
 	"\bDecision\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\x04R\x05entry\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
@@ -883,37 +892,39 @@ var file_admin_v1_plan_proto_goTypes = []any{
 	(*ListHoldsResponse)(nil),     // 8: rvol.admin.v1.ListHoldsResponse
 	(*CreateHoldRequest)(nil),     // 9: rvol.admin.v1.CreateHoldRequest
 	(*Event)(nil),                 // 10: rvol.admin.v1.Event
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Meta)(nil),                  // 12: rvol.admin.v1.Meta
-	(*ListRequest)(nil),           // 13: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),         // 14: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                  // 15: rvol.admin.v1.Done
+	(*PendingReplica)(nil),        // 11: rvol.admin.v1.PendingReplica
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Meta)(nil),                  // 13: rvol.admin.v1.Meta
+	(*ListRequest)(nil),           // 14: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),         // 15: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                  // 16: rvol.admin.v1.Done
 }
 var file_admin_v1_plan_proto_depIdxs = []int32{
 	4,  // 0: rvol.admin.v1.VolumeExplanation.now:type_name -> rvol.admin.v1.DecisionReplica
 	3,  // 1: rvol.admin.v1.VolumeExplanation.decisions:type_name -> rvol.admin.v1.Decision
 	10, // 2: rvol.admin.v1.VolumeExplanation.events:type_name -> rvol.admin.v1.Event
-	11, // 3: rvol.admin.v1.Decision.at:type_name -> google.protobuf.Timestamp
-	4,  // 4: rvol.admin.v1.Decision.replicas:type_name -> rvol.admin.v1.DecisionReplica
-	5,  // 5: rvol.admin.v1.DecisionReplica.alternatives:type_name -> rvol.admin.v1.Alternative
-	6,  // 6: rvol.admin.v1.Alternative.parts:type_name -> rvol.admin.v1.ScorePart
-	12, // 7: rvol.admin.v1.Hold.meta:type_name -> rvol.admin.v1.Meta
-	7,  // 8: rvol.admin.v1.ListHoldsResponse.holds:type_name -> rvol.admin.v1.Hold
-	0,  // 9: rvol.admin.v1.Plans.Placement:input_type -> rvol.admin.v1.PlanPlacementRequest
-	1,  // 10: rvol.admin.v1.Plans.ExplainVolume:input_type -> rvol.admin.v1.ExplainVolumeRequest
-	13, // 11: rvol.admin.v1.Holds.List:input_type -> rvol.admin.v1.ListRequest
-	9,  // 12: rvol.admin.v1.Holds.Create:input_type -> rvol.admin.v1.CreateHoldRequest
-	14, // 13: rvol.admin.v1.Holds.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	3,  // 14: rvol.admin.v1.Plans.Placement:output_type -> rvol.admin.v1.Decision
-	2,  // 15: rvol.admin.v1.Plans.ExplainVolume:output_type -> rvol.admin.v1.VolumeExplanation
-	8,  // 16: rvol.admin.v1.Holds.List:output_type -> rvol.admin.v1.ListHoldsResponse
-	7,  // 17: rvol.admin.v1.Holds.Create:output_type -> rvol.admin.v1.Hold
-	15, // 18: rvol.admin.v1.Holds.Delete:output_type -> rvol.admin.v1.Done
-	14, // [14:19] is the sub-list for method output_type
-	9,  // [9:14] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 3: rvol.admin.v1.VolumeExplanation.pending:type_name -> rvol.admin.v1.PendingReplica
+	12, // 4: rvol.admin.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	4,  // 5: rvol.admin.v1.Decision.replicas:type_name -> rvol.admin.v1.DecisionReplica
+	5,  // 6: rvol.admin.v1.DecisionReplica.alternatives:type_name -> rvol.admin.v1.Alternative
+	6,  // 7: rvol.admin.v1.Alternative.parts:type_name -> rvol.admin.v1.ScorePart
+	13, // 8: rvol.admin.v1.Hold.meta:type_name -> rvol.admin.v1.Meta
+	7,  // 9: rvol.admin.v1.ListHoldsResponse.holds:type_name -> rvol.admin.v1.Hold
+	0,  // 10: rvol.admin.v1.Plans.Placement:input_type -> rvol.admin.v1.PlanPlacementRequest
+	1,  // 11: rvol.admin.v1.Plans.ExplainVolume:input_type -> rvol.admin.v1.ExplainVolumeRequest
+	14, // 12: rvol.admin.v1.Holds.List:input_type -> rvol.admin.v1.ListRequest
+	9,  // 13: rvol.admin.v1.Holds.Create:input_type -> rvol.admin.v1.CreateHoldRequest
+	15, // 14: rvol.admin.v1.Holds.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	3,  // 15: rvol.admin.v1.Plans.Placement:output_type -> rvol.admin.v1.Decision
+	2,  // 16: rvol.admin.v1.Plans.ExplainVolume:output_type -> rvol.admin.v1.VolumeExplanation
+	8,  // 17: rvol.admin.v1.Holds.List:output_type -> rvol.admin.v1.ListHoldsResponse
+	7,  // 18: rvol.admin.v1.Holds.Create:output_type -> rvol.admin.v1.Hold
+	16, // 19: rvol.admin.v1.Holds.Delete:output_type -> rvol.admin.v1.Done
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_plan_proto_init() }
@@ -923,6 +934,7 @@ func file_admin_v1_plan_proto_init() {
 	}
 	file_admin_v1_cluster_proto_init()
 	file_admin_v1_common_proto_init()
+	file_admin_v1_volume_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -99,8 +99,10 @@ type Volume struct {
 	CopiesUpToDate          int32         `protobuf:"varint,20,opt,name=copies_up_to_date,json=copiesUpToDate,proto3" json:"copies_up_to_date,omitempty"`
 	CopiesWanted            int32         `protobuf:"varint,21,opt,name=copies_wanted,json=copiesWanted,proto3" json:"copies_wanted,omitempty"`
 	// What may be relied on right now; absent: too little is known.
-	EffectiveFtt  *int32 `protobuf:"varint,22,opt,name=effective_ftt,json=effectiveFtt,proto3,oneof" json:"effective_ftt,omitempty"`    // members that may fail while it stays usable; negative: it is not
-	EffectiveGmdr *int32 `protobuf:"varint,23,opt,name=effective_gmdr,json=effectiveGmdr,proto3,oneof" json:"effective_gmdr,omitempty"` // copies that may be lost without losing data
+	EffectiveFtt  *int32            `protobuf:"varint,22,opt,name=effective_ftt,json=effectiveFtt,proto3,oneof" json:"effective_ftt,omitempty"`    // members that may fail while it stays usable; negative: it is not
+	EffectiveGmdr *int32            `protobuf:"varint,23,opt,name=effective_gmdr,json=effectiveGmdr,proto3,oneof" json:"effective_gmdr,omitempty"` // copies that may be lost without losing data
+	Pending       []*PendingReplica `protobuf:"bytes,24,rep,name=pending,proto3" json:"pending,omitempty"`                                         // what replicas ask of the mesh
+	Verification  *Verification     `protobuf:"bytes,25,opt,name=verification,proto3" json:"verification,omitempty"`                               // the newest; absent: there was none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +298,677 @@ func (x *Volume) GetEffectiveGmdr() int32 {
 	return 0
 }
 
+func (x *Volume) GetPending() []*PendingReplica {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+func (x *Volume) GetVerification() *Verification {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+// PendingReplica is what a replica asks of the mesh, and since when.
+type PendingReplica struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Id              int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Request         string                 `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"` // Join, Leave, ChangeRole
+	Type            string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Message         string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	FirstObservedAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_observed_at,json=firstObservedAt,proto3" json:"first_observed_at,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *PendingReplica) Reset() {
+	*x = PendingReplica{}
+	mi := &file_admin_v1_volume_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingReplica) ProtoMessage() {}
+
+func (x *PendingReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingReplica.ProtoReflect.Descriptor instead.
+func (*PendingReplica) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PendingReplica) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *PendingReplica) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *PendingReplica) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *PendingReplica) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *PendingReplica) GetFirstObservedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstObservedAt
+	}
+	return nil
+}
+
+// Verification is a comparison of all copies with one of them.
+type Verification struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Phase         string                 `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`    // Comparing, Repairing, Done
+	Source        int32                  `protobuf:"varint,2,opt,name=source,proto3" json:"source,omitempty"` // id of the copy that the others are compared with
+	Repair        bool                   `protobuf:"varint,3,opt,name=repair,proto3" json:"repair,omitempty"` // what differs is copied from the source
+	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Copies        []*VerifiedCopy        `protobuf:"bytes,6,rep,name=copies,proto3" json:"copies,omitempty"`
+	Message       string                 `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"` // what is being done, or why it ended early
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verification) Reset() {
+	*x = Verification{}
+	mi := &file_admin_v1_volume_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verification) ProtoMessage() {}
+
+func (x *Verification) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verification.ProtoReflect.Descriptor instead.
+func (*Verification) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Verification) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *Verification) GetSource() int32 {
+	if x != nil {
+		return x.Source
+	}
+	return 0
+}
+
+func (x *Verification) GetRepair() bool {
+	if x != nil {
+		return x.Repair
+	}
+	return false
+}
+
+func (x *Verification) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Verification) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
+func (x *Verification) GetCopies() []*VerifiedCopy {
+	if x != nil {
+		return x.Copies
+	}
+	return nil
+}
+
+func (x *Verification) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// VerifiedCopy is how one copy stood up to the comparison.
+type VerifiedCopy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Compared      bool                   `protobuf:"varint,2,opt,name=compared,proto3" json:"compared,omitempty"`
+	OutOfSync     int64                  `protobuf:"varint,3,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"` // bytes in which it differs
+	Repaired      bool                   `protobuf:"varint,4,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"` // why it could not be compared or repaired
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifiedCopy) Reset() {
+	*x = VerifiedCopy{}
+	mi := &file_admin_v1_volume_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifiedCopy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifiedCopy) ProtoMessage() {}
+
+func (x *VerifiedCopy) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifiedCopy.ProtoReflect.Descriptor instead.
+func (*VerifiedCopy) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *VerifiedCopy) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *VerifiedCopy) GetCompared() bool {
+	if x != nil {
+		return x.Compared
+	}
+	return false
+}
+
+func (x *VerifiedCopy) GetOutOfSync() int64 {
+	if x != nil {
+		return x.OutOfSync
+	}
+	return 0
+}
+
+func (x *VerifiedCopy) GetRepaired() bool {
+	if x != nil {
+		return x.Repaired
+	}
+	return false
+}
+
+func (x *VerifiedCopy) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// Side is what one copy says of itself.
+type Side struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	Disk          string                 `protobuf:"bytes,3,opt,name=disk,proto3" json:"disk,omitempty"`
+	Role          string                 `protobuf:"bytes,4,opt,name=role,proto3" json:"role,omitempty"`
+	Used          string                 `protobuf:"bytes,5,opt,name=used,proto3" json:"used,omitempty"`               // by whom; empty: nobody
+	Generations   []string               `protobuf:"bytes,6,rep,name=generations,proto3" json:"generations,omitempty"` // by device: current:bitmap:history...
+	Apart         []*ApartFrom           `protobuf:"bytes,7,rep,name=apart,proto3" json:"apart,omitempty"`
+	Message       string                 `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"` // what else is to be said: no report, fenced
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Side) Reset() {
+	*x = Side{}
+	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Side) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Side) ProtoMessage() {}
+
+func (x *Side) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Side.ProtoReflect.Descriptor instead.
+func (*Side) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Side) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Side) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Side) GetDisk() string {
+	if x != nil {
+		return x.Disk
+	}
+	return ""
+}
+
+func (x *Side) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Side) GetUsed() string {
+	if x != nil {
+		return x.Used
+	}
+	return ""
+}
+
+func (x *Side) GetGenerations() []string {
+	if x != nil {
+		return x.Generations
+	}
+	return nil
+}
+
+func (x *Side) GetApart() []*ApartFrom {
+	if x != nil {
+		return x.Apart
+	}
+	return nil
+}
+
+func (x *Side) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// ApartFrom is another copy that this one does not connect with.
+type ApartFrom struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	OutOfSync     int64                  `protobuf:"varint,3,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"` // bytes written here that the other lacks
+	Split         bool                   `protobuf:"varint,4,opt,name=split,proto3" json:"split,omitempty"`                            // both were written alone
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApartFrom) Reset() {
+	*x = ApartFrom{}
+	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApartFrom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApartFrom) ProtoMessage() {}
+
+func (x *ApartFrom) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApartFrom.ProtoReflect.Descriptor instead.
+func (*ApartFrom) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ApartFrom) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ApartFrom) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ApartFrom) GetOutOfSync() int64 {
+	if x != nil {
+		return x.OutOfSync
+	}
+	return 0
+}
+
+func (x *ApartFrom) GetSplit() bool {
+	if x != nil {
+		return x.Split
+	}
+	return false
+}
+
+type BrokenVolume struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Volume        *Volume                `protobuf:"bytes,1,opt,name=volume,proto3" json:"volume,omitempty"`
+	Sides         []*Side                `protobuf:"bytes,2,rep,name=sides,proto3" json:"sides,omitempty"` // as they were before anything was done
+	Lost          []string               `protobuf:"bytes,3,rep,name=lost,proto3" json:"lost,omitempty"`   // what is given up
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BrokenVolume) Reset() {
+	*x = BrokenVolume{}
+	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BrokenVolume) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BrokenVolume) ProtoMessage() {}
+
+func (x *BrokenVolume) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BrokenVolume.ProtoReflect.Descriptor instead.
+func (*BrokenVolume) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *BrokenVolume) GetVolume() *Volume {
+	if x != nil {
+		return x.Volume
+	}
+	return nil
+}
+
+func (x *BrokenVolume) GetSides() []*Side {
+	if x != nil {
+		return x.Sides
+	}
+	return nil
+}
+
+func (x *BrokenVolume) GetLost() []string {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+type ResolveVolumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Keep          *int32                 `protobuf:"varint,2,opt,name=keep,proto3,oneof" json:"keep,omitempty"` // id of the copy to keep; absent: only tell
+	Confirm       string                 `protobuf:"bytes,3,opt,name=confirm,proto3" json:"confirm,omitempty"`  // the name once more; absent: only tell
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolveVolumeRequest) Reset() {
+	*x = ResolveVolumeRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolveVolumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolveVolumeRequest) ProtoMessage() {}
+
+func (x *ResolveVolumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolveVolumeRequest.ProtoReflect.Descriptor instead.
+func (*ResolveVolumeRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ResolveVolumeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResolveVolumeRequest) GetKeep() int32 {
+	if x != nil && x.Keep != nil {
+		return *x.Keep
+	}
+	return 0
+}
+
+func (x *ResolveVolumeRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+type RecoverVolumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	From          int32                  `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`      // id of the copy to go on with
+	Confirm       string                 `protobuf:"bytes,3,opt,name=confirm,proto3" json:"confirm,omitempty"` // the name once more; absent: only tell
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverVolumeRequest) Reset() {
+	*x = RecoverVolumeRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverVolumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverVolumeRequest) ProtoMessage() {}
+
+func (x *RecoverVolumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverVolumeRequest.ProtoReflect.Descriptor instead.
+func (*RecoverVolumeRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RecoverVolumeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RecoverVolumeRequest) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *RecoverVolumeRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+type VerifyVolumeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Repair        bool                   `protobuf:"varint,2,opt,name=repair,proto3" json:"repair,omitempty"`
+	From          *int32                 `protobuf:"varint,3,opt,name=from,proto3,oneof" json:"from,omitempty"` // id of the copy to compare with, and to copy from; absent: the one in use
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyVolumeRequest) Reset() {
+	*x = VerifyVolumeRequest{}
+	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyVolumeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyVolumeRequest) ProtoMessage() {}
+
+func (x *VerifyVolumeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyVolumeRequest.ProtoReflect.Descriptor instead.
+func (*VerifyVolumeRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *VerifyVolumeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *VerifyVolumeRequest) GetRepair() bool {
+	if x != nil {
+		return x.Repair
+	}
+	return false
+}
+
+func (x *VerifyVolumeRequest) GetFrom() int32 {
+	if x != nil && x.From != nil {
+		return *x.From
+	}
+	return 0
+}
+
 type Transition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -312,7 +985,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_admin_v1_volume_proto_msgTypes[2]
+	mi := &file_admin_v1_volume_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -324,7 +997,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[2]
+	mi := &file_admin_v1_volume_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -337,7 +1010,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{2}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Transition) GetType() string {
@@ -410,7 +1083,7 @@ type TransitionStep struct {
 
 func (x *TransitionStep) Reset() {
 	*x = TransitionStep{}
-	mi := &file_admin_v1_volume_proto_msgTypes[3]
+	mi := &file_admin_v1_volume_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -422,7 +1095,7 @@ func (x *TransitionStep) String() string {
 func (*TransitionStep) ProtoMessage() {}
 
 func (x *TransitionStep) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[3]
+	mi := &file_admin_v1_volume_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -435,7 +1108,7 @@ func (x *TransitionStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionStep.ProtoReflect.Descriptor instead.
 func (*TransitionStep) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{3}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *TransitionStep) GetName() string {
@@ -506,7 +1179,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_admin_v1_volume_proto_msgTypes[4]
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +1191,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[4]
+	mi := &file_admin_v1_volume_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +1204,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{4}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Replica) GetMeta() *Meta {
@@ -675,7 +1348,7 @@ type ReplicaPeer struct {
 
 func (x *ReplicaPeer) Reset() {
 	*x = ReplicaPeer{}
-	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +1360,7 @@ func (x *ReplicaPeer) String() string {
 func (*ReplicaPeer) ProtoMessage() {}
 
 func (x *ReplicaPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[5]
+	mi := &file_admin_v1_volume_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +1373,7 @@ func (x *ReplicaPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaPeer.ProtoReflect.Descriptor instead.
 func (*ReplicaPeer) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{5}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReplicaPeer) GetId() int32 {
@@ -760,7 +1433,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +1445,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[6]
+	mi := &file_admin_v1_volume_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1458,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{6}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Attachment) GetMeta() *Meta {
@@ -853,7 +1526,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +1538,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[7]
+	mi := &file_admin_v1_volume_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +1551,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{7}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Operation) GetMeta() *Meta {
@@ -946,7 +1619,7 @@ type ListVolumesResponse struct {
 
 func (x *ListVolumesResponse) Reset() {
 	*x = ListVolumesResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1631,7 @@ func (x *ListVolumesResponse) String() string {
 func (*ListVolumesResponse) ProtoMessage() {}
 
 func (x *ListVolumesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[8]
+	mi := &file_admin_v1_volume_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1644,7 @@ func (x *ListVolumesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListVolumesResponse.ProtoReflect.Descriptor instead.
 func (*ListVolumesResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{8}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListVolumesResponse) GetVolumes() []*Volume {
@@ -990,7 +1663,7 @@ type ListReplicasResponse struct {
 
 func (x *ListReplicasResponse) Reset() {
 	*x = ListReplicasResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1675,7 @@ func (x *ListReplicasResponse) String() string {
 func (*ListReplicasResponse) ProtoMessage() {}
 
 func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[9]
+	mi := &file_admin_v1_volume_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1688,7 @@ func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{9}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListReplicasResponse) GetReplicas() []*Replica {
@@ -1034,7 +1707,7 @@ type ListAttachmentsResponse struct {
 
 func (x *ListAttachmentsResponse) Reset() {
 	*x = ListAttachmentsResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1719,7 @@ func (x *ListAttachmentsResponse) String() string {
 func (*ListAttachmentsResponse) ProtoMessage() {}
 
 func (x *ListAttachmentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[10]
+	mi := &file_admin_v1_volume_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1732,7 @@ func (x *ListAttachmentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAttachmentsResponse.ProtoReflect.Descriptor instead.
 func (*ListAttachmentsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{10}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListAttachmentsResponse) GetAttachments() []*Attachment {
@@ -1078,7 +1751,7 @@ type ListOperationsResponse struct {
 
 func (x *ListOperationsResponse) Reset() {
 	*x = ListOperationsResponse{}
-	mi := &file_admin_v1_volume_proto_msgTypes[11]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1763,7 @@ func (x *ListOperationsResponse) String() string {
 func (*ListOperationsResponse) ProtoMessage() {}
 
 func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[11]
+	mi := &file_admin_v1_volume_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1776,7 @@ func (x *ListOperationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOperationsResponse.ProtoReflect.Descriptor instead.
 func (*ListOperationsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{11}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListOperationsResponse) GetOperations() []*Operation {
@@ -1129,7 +1802,7 @@ type CreateVolumeRequest struct {
 
 func (x *CreateVolumeRequest) Reset() {
 	*x = CreateVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[12]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1814,7 @@ func (x *CreateVolumeRequest) String() string {
 func (*CreateVolumeRequest) ProtoMessage() {}
 
 func (x *CreateVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[12]
+	mi := &file_admin_v1_volume_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1827,7 @@ func (x *CreateVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVolumeRequest.ProtoReflect.Descriptor instead.
 func (*CreateVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{12}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateVolumeRequest) GetName() string {
@@ -1227,7 +1900,7 @@ type SetVolumeRequest struct {
 
 func (x *SetVolumeRequest) Reset() {
 	*x = SetVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1912,7 @@ func (x *SetVolumeRequest) String() string {
 func (*SetVolumeRequest) ProtoMessage() {}
 
 func (x *SetVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[13]
+	mi := &file_admin_v1_volume_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1925,7 @@ func (x *SetVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVolumeRequest.ProtoReflect.Descriptor instead.
 func (*SetVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetVolumeRequest) GetName() string {
@@ -1307,7 +1980,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1992,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[14]
+	mi := &file_admin_v1_volume_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +2005,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelRequest) GetName() string {
@@ -1360,7 +2033,7 @@ type ResizeVolumeRequest struct {
 
 func (x *ResizeVolumeRequest) Reset() {
 	*x = ResizeVolumeRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +2045,7 @@ func (x *ResizeVolumeRequest) String() string {
 func (*ResizeVolumeRequest) ProtoMessage() {}
 
 func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[15]
+	mi := &file_admin_v1_volume_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +2058,7 @@ func (x *ResizeVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeVolumeRequest.ProtoReflect.Descriptor instead.
 func (*ResizeVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResizeVolumeRequest) GetName() string {
@@ -1421,7 +2094,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +2106,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[16]
+	mi := &file_admin_v1_volume_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +2119,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Place) GetNode() string {
@@ -1481,7 +2154,7 @@ type AddReplicaRequest struct {
 
 func (x *AddReplicaRequest) Reset() {
 	*x = AddReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +2166,7 @@ func (x *AddReplicaRequest) String() string {
 func (*AddReplicaRequest) ProtoMessage() {}
 
 func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[17]
+	mi := &file_admin_v1_volume_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +2179,7 @@ func (x *AddReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReplicaRequest.ProtoReflect.Descriptor instead.
 func (*AddReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AddReplicaRequest) GetVolume() string {
@@ -1541,7 +2214,7 @@ type MoveReplicaRequest struct {
 
 func (x *MoveReplicaRequest) Reset() {
 	*x = MoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +2226,7 @@ func (x *MoveReplicaRequest) String() string {
 func (*MoveReplicaRequest) ProtoMessage() {}
 
 func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[18]
+	mi := &file_admin_v1_volume_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +2239,7 @@ func (x *MoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*MoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{18}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MoveReplicaRequest) GetName() string {
@@ -1601,7 +2274,7 @@ type RemoveReplicaRequest struct {
 
 func (x *RemoveReplicaRequest) Reset() {
 	*x = RemoveReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +2286,7 @@ func (x *RemoveReplicaRequest) String() string {
 func (*RemoveReplicaRequest) ProtoMessage() {}
 
 func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[19]
+	mi := &file_admin_v1_volume_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +2299,7 @@ func (x *RemoveReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveReplicaRequest.ProtoReflect.Descriptor instead.
 func (*RemoveReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{19}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RemoveReplicaRequest) GetName() string {
@@ -1661,7 +2334,7 @@ type RetypeReplicaRequest struct {
 
 func (x *RetypeReplicaRequest) Reset() {
 	*x = RetypeReplicaRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +2346,7 @@ func (x *RetypeReplicaRequest) String() string {
 func (*RetypeReplicaRequest) ProtoMessage() {}
 
 func (x *RetypeReplicaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[20]
+	mi := &file_admin_v1_volume_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +2359,7 @@ func (x *RetypeReplicaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetypeReplicaRequest.ProtoReflect.Descriptor instead.
 func (*RetypeReplicaRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{20}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetypeReplicaRequest) GetName() string {
@@ -1720,7 +2393,7 @@ type RetryRequest struct {
 
 func (x *RetryRequest) Reset() {
 	*x = RetryRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +2405,7 @@ func (x *RetryRequest) String() string {
 func (*RetryRequest) ProtoMessage() {}
 
 func (x *RetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[21]
+	mi := &file_admin_v1_volume_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +2418,7 @@ func (x *RetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRequest.ProtoReflect.Descriptor instead.
 func (*RetryRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{21}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RetryRequest) GetVolume() string {
@@ -1772,7 +2445,7 @@ type TransitionBegun struct {
 
 func (x *TransitionBegun) Reset() {
 	*x = TransitionBegun{}
-	mi := &file_admin_v1_volume_proto_msgTypes[22]
+	mi := &file_admin_v1_volume_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +2457,7 @@ func (x *TransitionBegun) String() string {
 func (*TransitionBegun) ProtoMessage() {}
 
 func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[22]
+	mi := &file_admin_v1_volume_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +2470,7 @@ func (x *TransitionBegun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransitionBegun.ProtoReflect.Descriptor instead.
 func (*TransitionBegun) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{22}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TransitionBegun) GetVolume() *Volume {
@@ -1824,7 +2497,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_admin_v1_volume_proto_msgTypes[23]
+	mi := &file_admin_v1_volume_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2509,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_volume_proto_msgTypes[23]
+	mi := &file_admin_v1_volume_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2522,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_volume_proto_rawDescGZIP(), []int{23}
+	return file_admin_v1_volume_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -1873,7 +2546,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x15admin/v1/volume.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x15admin/v1/orphan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n" +
 	"\fVolumeDevice\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x03R\x04size\"\xcd\a\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\xc7\b\n" +
 	"\x06Volume\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x125\n" +
 	"\adevices\x18\x02 \x03(\v2\x1b.rvol.admin.v1.VolumeDeviceR\adevices\x12\x14\n" +
@@ -1900,10 +2573,65 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x11copies_up_to_date\x18\x14 \x01(\x05R\x0ecopiesUpToDate\x12#\n" +
 	"\rcopies_wanted\x18\x15 \x01(\x05R\fcopiesWanted\x12(\n" +
 	"\reffective_ftt\x18\x16 \x01(\x05H\x01R\feffectiveFtt\x88\x01\x01\x12*\n" +
-	"\x0eeffective_gmdr\x18\x17 \x01(\x05H\x02R\reffectiveGmdr\x88\x01\x01B\a\n" +
+	"\x0eeffective_gmdr\x18\x17 \x01(\x05H\x02R\reffectiveGmdr\x88\x01\x01\x127\n" +
+	"\apending\x18\x18 \x03(\v2\x1d.rvol.admin.v1.PendingReplicaR\apending\x12?\n" +
+	"\fverification\x18\x19 \x01(\v2\x1b.rvol.admin.v1.VerificationR\fverificationB\a\n" +
 	"\x05_soleB\x10\n" +
 	"\x0e_effective_fttB\x11\n" +
-	"\x0f_effective_gmdr\"\xa3\x02\n" +
+	"\x0f_effective_gmdr\"\xb0\x01\n" +
+	"\x0ePendingReplica\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\tR\arequest\x12\x12\n" +
+	"\x04type\x18\x03 \x01(\tR\x04type\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12F\n" +
+	"\x11first_observed_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0ffirstObservedAt\"\x95\x02\n" +
+	"\fVerification\x12\x14\n" +
+	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\x05R\x06source\x12\x16\n" +
+	"\x06repair\x18\x03 \x01(\bR\x06repair\x129\n" +
+	"\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
+	"\bended_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x123\n" +
+	"\x06copies\x18\x06 \x03(\v2\x1b.rvol.admin.v1.VerifiedCopyR\x06copies\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\x90\x01\n" +
+	"\fVerifiedCopy\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x1a\n" +
+	"\bcompared\x18\x02 \x01(\bR\bcompared\x12\x1e\n" +
+	"\vout_of_sync\x18\x03 \x01(\x03R\toutOfSync\x12\x1a\n" +
+	"\brepaired\x18\x04 \x01(\bR\brepaired\x12\x18\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\xd2\x01\n" +
+	"\x04Side\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04disk\x18\x03 \x01(\tR\x04disk\x12\x12\n" +
+	"\x04role\x18\x04 \x01(\tR\x04role\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\tR\x04used\x12 \n" +
+	"\vgenerations\x18\x06 \x03(\tR\vgenerations\x12.\n" +
+	"\x05apart\x18\a \x03(\v2\x18.rvol.admin.v1.ApartFromR\x05apart\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\"\x83\x01\n" +
+	"\tApartFrom\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1e\n" +
+	"\vout_of_sync\x18\x03 \x01(\x03R\toutOfSync\x12\x14\n" +
+	"\x05split\x18\x04 \x01(\bR\x05split\"|\n" +
+	"\fBrokenVolume\x12-\n" +
+	"\x06volume\x18\x01 \x01(\v2\x15.rvol.admin.v1.VolumeR\x06volume\x12)\n" +
+	"\x05sides\x18\x02 \x03(\v2\x13.rvol.admin.v1.SideR\x05sides\x12\x12\n" +
+	"\x04lost\x18\x03 \x03(\tR\x04lost\"f\n" +
+	"\x14ResolveVolumeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
+	"\x04keep\x18\x02 \x01(\x05H\x00R\x04keep\x88\x01\x01\x12\x18\n" +
+	"\aconfirm\x18\x03 \x01(\tR\aconfirmB\a\n" +
+	"\x05_keep\"X\n" +
+	"\x14RecoverVolumeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x18\n" +
+	"\aconfirm\x18\x03 \x01(\tR\aconfirm\"c\n" +
+	"\x13VerifyVolumeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06repair\x18\x02 \x01(\bR\x06repair\x12\x17\n" +
+	"\x04from\x18\x03 \x01(\x05H\x00R\x04from\x88\x01\x01B\a\n" +
+	"\x05_from\"\xa3\x02\n" +
 	"\n" +
 	"Transition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
@@ -2062,7 +2790,7 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"transition\";\n" +
 	"\rAttachRequest\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node2\xd9\x04\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node2\xb8\x06\n" +
 	"\aVolumes\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListVolumesResponse\x12C\n" +
 	"\x06Create\x12\".rvol.admin.v1.CreateVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
@@ -2071,7 +2799,10 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"\x06Resize\x12\".rvol.admin.v1.ResizeVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12=\n" +
 	"\x06Cancel\x12\x1c.rvol.admin.v1.CancelRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x06Attach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x19.rvol.admin.v1.Attachment\x12;\n" +
-	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done\x12A\n" +
+	"\x06Detach\x12\x1c.rvol.admin.v1.AttachRequest\x1a\x13.rvol.admin.v1.Done\x12K\n" +
+	"\aResolve\x12#.rvol.admin.v1.ResolveVolumeRequest\x1a\x1b.rvol.admin.v1.BrokenVolume\x12K\n" +
+	"\aRecover\x12#.rvol.admin.v1.RecoverVolumeRequest\x1a\x1b.rvol.admin.v1.BrokenVolume\x12C\n" +
+	"\x06Verify\x12\".rvol.admin.v1.VerifyVolumeRequest\x1a\x15.rvol.admin.v1.Volume\x12A\n" +
 	"\x05Adopt\x12!.rvol.admin.v1.AdoptVolumeRequest\x1a\x15.rvol.admin.v1.Volume2\xc0\x03\n" +
 	"\bReplicas\x12G\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a#.rvol.admin.v1.ListReplicasResponse\x12G\n" +
@@ -2098,119 +2829,144 @@ func file_admin_v1_volume_proto_rawDescGZIP() []byte {
 	return file_admin_v1_volume_proto_rawDescData
 }
 
-var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_admin_v1_volume_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_admin_v1_volume_proto_goTypes = []any{
 	(*VolumeDevice)(nil),            // 0: rvol.admin.v1.VolumeDevice
 	(*Volume)(nil),                  // 1: rvol.admin.v1.Volume
-	(*Transition)(nil),              // 2: rvol.admin.v1.Transition
-	(*TransitionStep)(nil),          // 3: rvol.admin.v1.TransitionStep
-	(*Replica)(nil),                 // 4: rvol.admin.v1.Replica
-	(*ReplicaPeer)(nil),             // 5: rvol.admin.v1.ReplicaPeer
-	(*Attachment)(nil),              // 6: rvol.admin.v1.Attachment
-	(*Operation)(nil),               // 7: rvol.admin.v1.Operation
-	(*ListVolumesResponse)(nil),     // 8: rvol.admin.v1.ListVolumesResponse
-	(*ListReplicasResponse)(nil),    // 9: rvol.admin.v1.ListReplicasResponse
-	(*ListAttachmentsResponse)(nil), // 10: rvol.admin.v1.ListAttachmentsResponse
-	(*ListOperationsResponse)(nil),  // 11: rvol.admin.v1.ListOperationsResponse
-	(*CreateVolumeRequest)(nil),     // 12: rvol.admin.v1.CreateVolumeRequest
-	(*SetVolumeRequest)(nil),        // 13: rvol.admin.v1.SetVolumeRequest
-	(*CancelRequest)(nil),           // 14: rvol.admin.v1.CancelRequest
-	(*ResizeVolumeRequest)(nil),     // 15: rvol.admin.v1.ResizeVolumeRequest
-	(*Place)(nil),                   // 16: rvol.admin.v1.Place
-	(*AddReplicaRequest)(nil),       // 17: rvol.admin.v1.AddReplicaRequest
-	(*MoveReplicaRequest)(nil),      // 18: rvol.admin.v1.MoveReplicaRequest
-	(*RemoveReplicaRequest)(nil),    // 19: rvol.admin.v1.RemoveReplicaRequest
-	(*RetypeReplicaRequest)(nil),    // 20: rvol.admin.v1.RetypeReplicaRequest
-	(*RetryRequest)(nil),            // 21: rvol.admin.v1.RetryRequest
-	(*TransitionBegun)(nil),         // 22: rvol.admin.v1.TransitionBegun
-	(*AttachRequest)(nil),           // 23: rvol.admin.v1.AttachRequest
-	nil,                             // 24: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	nil,                             // 25: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	nil,                             // 26: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	nil,                             // 27: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	(*Meta)(nil),                    // 28: rvol.admin.v1.Meta
-	(*Condition)(nil),               // 29: rvol.admin.v1.Condition
-	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
-	(*LabelChange)(nil),             // 31: rvol.admin.v1.LabelChange
-	(*ListRequest)(nil),             // 32: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),           // 33: rvol.admin.v1.DeleteRequest
-	(*AdoptVolumeRequest)(nil),      // 34: rvol.admin.v1.AdoptVolumeRequest
-	(*Done)(nil),                    // 35: rvol.admin.v1.Done
+	(*PendingReplica)(nil),          // 2: rvol.admin.v1.PendingReplica
+	(*Verification)(nil),            // 3: rvol.admin.v1.Verification
+	(*VerifiedCopy)(nil),            // 4: rvol.admin.v1.VerifiedCopy
+	(*Side)(nil),                    // 5: rvol.admin.v1.Side
+	(*ApartFrom)(nil),               // 6: rvol.admin.v1.ApartFrom
+	(*BrokenVolume)(nil),            // 7: rvol.admin.v1.BrokenVolume
+	(*ResolveVolumeRequest)(nil),    // 8: rvol.admin.v1.ResolveVolumeRequest
+	(*RecoverVolumeRequest)(nil),    // 9: rvol.admin.v1.RecoverVolumeRequest
+	(*VerifyVolumeRequest)(nil),     // 10: rvol.admin.v1.VerifyVolumeRequest
+	(*Transition)(nil),              // 11: rvol.admin.v1.Transition
+	(*TransitionStep)(nil),          // 12: rvol.admin.v1.TransitionStep
+	(*Replica)(nil),                 // 13: rvol.admin.v1.Replica
+	(*ReplicaPeer)(nil),             // 14: rvol.admin.v1.ReplicaPeer
+	(*Attachment)(nil),              // 15: rvol.admin.v1.Attachment
+	(*Operation)(nil),               // 16: rvol.admin.v1.Operation
+	(*ListVolumesResponse)(nil),     // 17: rvol.admin.v1.ListVolumesResponse
+	(*ListReplicasResponse)(nil),    // 18: rvol.admin.v1.ListReplicasResponse
+	(*ListAttachmentsResponse)(nil), // 19: rvol.admin.v1.ListAttachmentsResponse
+	(*ListOperationsResponse)(nil),  // 20: rvol.admin.v1.ListOperationsResponse
+	(*CreateVolumeRequest)(nil),     // 21: rvol.admin.v1.CreateVolumeRequest
+	(*SetVolumeRequest)(nil),        // 22: rvol.admin.v1.SetVolumeRequest
+	(*CancelRequest)(nil),           // 23: rvol.admin.v1.CancelRequest
+	(*ResizeVolumeRequest)(nil),     // 24: rvol.admin.v1.ResizeVolumeRequest
+	(*Place)(nil),                   // 25: rvol.admin.v1.Place
+	(*AddReplicaRequest)(nil),       // 26: rvol.admin.v1.AddReplicaRequest
+	(*MoveReplicaRequest)(nil),      // 27: rvol.admin.v1.MoveReplicaRequest
+	(*RemoveReplicaRequest)(nil),    // 28: rvol.admin.v1.RemoveReplicaRequest
+	(*RetypeReplicaRequest)(nil),    // 29: rvol.admin.v1.RetypeReplicaRequest
+	(*RetryRequest)(nil),            // 30: rvol.admin.v1.RetryRequest
+	(*TransitionBegun)(nil),         // 31: rvol.admin.v1.TransitionBegun
+	(*AttachRequest)(nil),           // 32: rvol.admin.v1.AttachRequest
+	nil,                             // 33: rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	nil,                             // 34: rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	nil,                             // 35: rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	nil,                             // 36: rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	(*Meta)(nil),                    // 37: rvol.admin.v1.Meta
+	(*Condition)(nil),               // 38: rvol.admin.v1.Condition
+	(*timestamppb.Timestamp)(nil),   // 39: google.protobuf.Timestamp
+	(*LabelChange)(nil),             // 40: rvol.admin.v1.LabelChange
+	(*ListRequest)(nil),             // 41: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),           // 42: rvol.admin.v1.DeleteRequest
+	(*AdoptVolumeRequest)(nil),      // 43: rvol.admin.v1.AdoptVolumeRequest
+	(*Done)(nil),                    // 44: rvol.admin.v1.Done
 }
 var file_admin_v1_volume_proto_depIdxs = []int32{
-	28, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
+	37, // 0: rvol.admin.v1.Volume.meta:type_name -> rvol.admin.v1.Meta
 	0,  // 1: rvol.admin.v1.Volume.devices:type_name -> rvol.admin.v1.VolumeDevice
-	2,  // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
-	2,  // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
-	29, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
-	4,  // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
-	6,  // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
-	30, // 7: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
-	3,  // 8: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
-	0,  // 9: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
-	30, // 10: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
-	30, // 11: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
-	28, // 12: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
-	29, // 13: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
-	5,  // 14: rvol.admin.v1.Replica.peers:type_name -> rvol.admin.v1.ReplicaPeer
-	28, // 15: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
-	29, // 16: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
-	28, // 17: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
-	30, // 18: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
-	1,  // 19: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
-	4,  // 20: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
-	6,  // 21: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
-	7,  // 22: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
-	24, // 23: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
-	25, // 24: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
-	26, // 25: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
-	31, // 26: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	27, // 27: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
-	0,  // 28: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
-	16, // 29: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	16, // 30: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	16, // 31: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
-	1,  // 32: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
-	2,  // 33: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
-	32, // 34: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
-	12, // 35: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
-	13, // 36: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
-	33, // 37: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	15, // 38: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
-	14, // 39: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
-	23, // 40: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
-	23, // 41: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
-	34, // 42: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
-	32, // 43: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
-	17, // 44: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
-	18, // 45: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
-	19, // 46: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
-	20, // 47: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
-	21, // 48: rvol.admin.v1.Replicas.Retry:input_type -> rvol.admin.v1.RetryRequest
-	32, // 49: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
-	32, // 50: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
-	8,  // 51: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
-	1,  // 52: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
-	1,  // 53: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
-	35, // 54: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
-	1,  // 55: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
-	1,  // 56: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
-	6,  // 57: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
-	35, // 58: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
-	1,  // 59: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
-	9,  // 60: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
-	22, // 61: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
-	22, // 62: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
-	22, // 63: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
-	22, // 64: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
-	35, // 65: rvol.admin.v1.Replicas.Retry:output_type -> rvol.admin.v1.Done
-	10, // 66: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
-	11, // 67: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
-	51, // [51:68] is the sub-list for method output_type
-	34, // [34:51] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	11, // 2: rvol.admin.v1.Volume.formation:type_name -> rvol.admin.v1.Transition
+	11, // 3: rvol.admin.v1.Volume.transitions:type_name -> rvol.admin.v1.Transition
+	38, // 4: rvol.admin.v1.Volume.conditions:type_name -> rvol.admin.v1.Condition
+	13, // 5: rvol.admin.v1.Volume.replicas:type_name -> rvol.admin.v1.Replica
+	15, // 6: rvol.admin.v1.Volume.attachments:type_name -> rvol.admin.v1.Attachment
+	2,  // 7: rvol.admin.v1.Volume.pending:type_name -> rvol.admin.v1.PendingReplica
+	3,  // 8: rvol.admin.v1.Volume.verification:type_name -> rvol.admin.v1.Verification
+	39, // 9: rvol.admin.v1.PendingReplica.first_observed_at:type_name -> google.protobuf.Timestamp
+	39, // 10: rvol.admin.v1.Verification.started_at:type_name -> google.protobuf.Timestamp
+	39, // 11: rvol.admin.v1.Verification.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 12: rvol.admin.v1.Verification.copies:type_name -> rvol.admin.v1.VerifiedCopy
+	6,  // 13: rvol.admin.v1.Side.apart:type_name -> rvol.admin.v1.ApartFrom
+	39, // 14: rvol.admin.v1.ApartFrom.since:type_name -> google.protobuf.Timestamp
+	1,  // 15: rvol.admin.v1.BrokenVolume.volume:type_name -> rvol.admin.v1.Volume
+	5,  // 16: rvol.admin.v1.BrokenVolume.sides:type_name -> rvol.admin.v1.Side
+	39, // 17: rvol.admin.v1.Transition.started_at:type_name -> google.protobuf.Timestamp
+	12, // 18: rvol.admin.v1.Transition.steps:type_name -> rvol.admin.v1.TransitionStep
+	0,  // 19: rvol.admin.v1.Transition.devices:type_name -> rvol.admin.v1.VolumeDevice
+	39, // 20: rvol.admin.v1.TransitionStep.started_at:type_name -> google.protobuf.Timestamp
+	39, // 21: rvol.admin.v1.TransitionStep.completed_at:type_name -> google.protobuf.Timestamp
+	37, // 22: rvol.admin.v1.Replica.meta:type_name -> rvol.admin.v1.Meta
+	38, // 23: rvol.admin.v1.Replica.conditions:type_name -> rvol.admin.v1.Condition
+	14, // 24: rvol.admin.v1.Replica.peers:type_name -> rvol.admin.v1.ReplicaPeer
+	37, // 25: rvol.admin.v1.Attachment.meta:type_name -> rvol.admin.v1.Meta
+	38, // 26: rvol.admin.v1.Attachment.conditions:type_name -> rvol.admin.v1.Condition
+	37, // 27: rvol.admin.v1.Operation.meta:type_name -> rvol.admin.v1.Meta
+	39, // 28: rvol.admin.v1.Operation.done_at:type_name -> google.protobuf.Timestamp
+	1,  // 29: rvol.admin.v1.ListVolumesResponse.volumes:type_name -> rvol.admin.v1.Volume
+	13, // 30: rvol.admin.v1.ListReplicasResponse.replicas:type_name -> rvol.admin.v1.Replica
+	15, // 31: rvol.admin.v1.ListAttachmentsResponse.attachments:type_name -> rvol.admin.v1.Attachment
+	16, // 32: rvol.admin.v1.ListOperationsResponse.operations:type_name -> rvol.admin.v1.Operation
+	33, // 33: rvol.admin.v1.CreateVolumeRequest.labels:type_name -> rvol.admin.v1.CreateVolumeRequest.LabelsEntry
+	34, // 34: rvol.admin.v1.CreateVolumeRequest.properties:type_name -> rvol.admin.v1.CreateVolumeRequest.PropertiesEntry
+	35, // 35: rvol.admin.v1.CreateVolumeRequest.drbd:type_name -> rvol.admin.v1.CreateVolumeRequest.DrbdEntry
+	40, // 36: rvol.admin.v1.SetVolumeRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	36, // 37: rvol.admin.v1.SetVolumeRequest.properties:type_name -> rvol.admin.v1.SetVolumeRequest.PropertiesEntry
+	0,  // 38: rvol.admin.v1.ResizeVolumeRequest.devices:type_name -> rvol.admin.v1.VolumeDevice
+	25, // 39: rvol.admin.v1.AddReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	25, // 40: rvol.admin.v1.MoveReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	25, // 41: rvol.admin.v1.RetypeReplicaRequest.to:type_name -> rvol.admin.v1.Place
+	1,  // 42: rvol.admin.v1.TransitionBegun.volume:type_name -> rvol.admin.v1.Volume
+	11, // 43: rvol.admin.v1.TransitionBegun.transition:type_name -> rvol.admin.v1.Transition
+	41, // 44: rvol.admin.v1.Volumes.List:input_type -> rvol.admin.v1.ListRequest
+	21, // 45: rvol.admin.v1.Volumes.Create:input_type -> rvol.admin.v1.CreateVolumeRequest
+	22, // 46: rvol.admin.v1.Volumes.Set:input_type -> rvol.admin.v1.SetVolumeRequest
+	42, // 47: rvol.admin.v1.Volumes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	24, // 48: rvol.admin.v1.Volumes.Resize:input_type -> rvol.admin.v1.ResizeVolumeRequest
+	23, // 49: rvol.admin.v1.Volumes.Cancel:input_type -> rvol.admin.v1.CancelRequest
+	32, // 50: rvol.admin.v1.Volumes.Attach:input_type -> rvol.admin.v1.AttachRequest
+	32, // 51: rvol.admin.v1.Volumes.Detach:input_type -> rvol.admin.v1.AttachRequest
+	8,  // 52: rvol.admin.v1.Volumes.Resolve:input_type -> rvol.admin.v1.ResolveVolumeRequest
+	9,  // 53: rvol.admin.v1.Volumes.Recover:input_type -> rvol.admin.v1.RecoverVolumeRequest
+	10, // 54: rvol.admin.v1.Volumes.Verify:input_type -> rvol.admin.v1.VerifyVolumeRequest
+	43, // 55: rvol.admin.v1.Volumes.Adopt:input_type -> rvol.admin.v1.AdoptVolumeRequest
+	41, // 56: rvol.admin.v1.Replicas.List:input_type -> rvol.admin.v1.ListRequest
+	26, // 57: rvol.admin.v1.Replicas.Add:input_type -> rvol.admin.v1.AddReplicaRequest
+	27, // 58: rvol.admin.v1.Replicas.Move:input_type -> rvol.admin.v1.MoveReplicaRequest
+	28, // 59: rvol.admin.v1.Replicas.Remove:input_type -> rvol.admin.v1.RemoveReplicaRequest
+	29, // 60: rvol.admin.v1.Replicas.Retype:input_type -> rvol.admin.v1.RetypeReplicaRequest
+	30, // 61: rvol.admin.v1.Replicas.Retry:input_type -> rvol.admin.v1.RetryRequest
+	41, // 62: rvol.admin.v1.Attachments.List:input_type -> rvol.admin.v1.ListRequest
+	41, // 63: rvol.admin.v1.Operations.List:input_type -> rvol.admin.v1.ListRequest
+	17, // 64: rvol.admin.v1.Volumes.List:output_type -> rvol.admin.v1.ListVolumesResponse
+	1,  // 65: rvol.admin.v1.Volumes.Create:output_type -> rvol.admin.v1.Volume
+	1,  // 66: rvol.admin.v1.Volumes.Set:output_type -> rvol.admin.v1.Volume
+	44, // 67: rvol.admin.v1.Volumes.Delete:output_type -> rvol.admin.v1.Done
+	1,  // 68: rvol.admin.v1.Volumes.Resize:output_type -> rvol.admin.v1.Volume
+	1,  // 69: rvol.admin.v1.Volumes.Cancel:output_type -> rvol.admin.v1.Volume
+	15, // 70: rvol.admin.v1.Volumes.Attach:output_type -> rvol.admin.v1.Attachment
+	44, // 71: rvol.admin.v1.Volumes.Detach:output_type -> rvol.admin.v1.Done
+	7,  // 72: rvol.admin.v1.Volumes.Resolve:output_type -> rvol.admin.v1.BrokenVolume
+	7,  // 73: rvol.admin.v1.Volumes.Recover:output_type -> rvol.admin.v1.BrokenVolume
+	1,  // 74: rvol.admin.v1.Volumes.Verify:output_type -> rvol.admin.v1.Volume
+	1,  // 75: rvol.admin.v1.Volumes.Adopt:output_type -> rvol.admin.v1.Volume
+	18, // 76: rvol.admin.v1.Replicas.List:output_type -> rvol.admin.v1.ListReplicasResponse
+	31, // 77: rvol.admin.v1.Replicas.Add:output_type -> rvol.admin.v1.TransitionBegun
+	31, // 78: rvol.admin.v1.Replicas.Move:output_type -> rvol.admin.v1.TransitionBegun
+	31, // 79: rvol.admin.v1.Replicas.Remove:output_type -> rvol.admin.v1.TransitionBegun
+	31, // 80: rvol.admin.v1.Replicas.Retype:output_type -> rvol.admin.v1.TransitionBegun
+	44, // 81: rvol.admin.v1.Replicas.Retry:output_type -> rvol.admin.v1.Done
+	19, // 82: rvol.admin.v1.Attachments.List:output_type -> rvol.admin.v1.ListAttachmentsResponse
+	20, // 83: rvol.admin.v1.Operations.List:output_type -> rvol.admin.v1.ListOperationsResponse
+	64, // [64:84] is the sub-list for method output_type
+	44, // [44:64] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_volume_proto_init() }
@@ -2221,17 +2977,19 @@ func file_admin_v1_volume_proto_init() {
 	file_admin_v1_common_proto_init()
 	file_admin_v1_orphan_proto_init()
 	file_admin_v1_volume_proto_msgTypes[1].OneofWrappers = []any{}
-	file_admin_v1_volume_proto_msgTypes[3].OneofWrappers = []any{}
-	file_admin_v1_volume_proto_msgTypes[4].OneofWrappers = []any{}
-	file_admin_v1_volume_proto_msgTypes[5].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[8].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[10].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[12].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[13].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[14].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_volume_proto_rawDesc), len(file_admin_v1_volume_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

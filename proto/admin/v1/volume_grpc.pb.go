@@ -19,15 +19,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Volumes_List_FullMethodName   = "/rvol.admin.v1.Volumes/List"
-	Volumes_Create_FullMethodName = "/rvol.admin.v1.Volumes/Create"
-	Volumes_Set_FullMethodName    = "/rvol.admin.v1.Volumes/Set"
-	Volumes_Delete_FullMethodName = "/rvol.admin.v1.Volumes/Delete"
-	Volumes_Resize_FullMethodName = "/rvol.admin.v1.Volumes/Resize"
-	Volumes_Cancel_FullMethodName = "/rvol.admin.v1.Volumes/Cancel"
-	Volumes_Attach_FullMethodName = "/rvol.admin.v1.Volumes/Attach"
-	Volumes_Detach_FullMethodName = "/rvol.admin.v1.Volumes/Detach"
-	Volumes_Adopt_FullMethodName  = "/rvol.admin.v1.Volumes/Adopt"
+	Volumes_List_FullMethodName    = "/rvol.admin.v1.Volumes/List"
+	Volumes_Create_FullMethodName  = "/rvol.admin.v1.Volumes/Create"
+	Volumes_Set_FullMethodName     = "/rvol.admin.v1.Volumes/Set"
+	Volumes_Delete_FullMethodName  = "/rvol.admin.v1.Volumes/Delete"
+	Volumes_Resize_FullMethodName  = "/rvol.admin.v1.Volumes/Resize"
+	Volumes_Cancel_FullMethodName  = "/rvol.admin.v1.Volumes/Cancel"
+	Volumes_Attach_FullMethodName  = "/rvol.admin.v1.Volumes/Attach"
+	Volumes_Detach_FullMethodName  = "/rvol.admin.v1.Volumes/Detach"
+	Volumes_Resolve_FullMethodName = "/rvol.admin.v1.Volumes/Resolve"
+	Volumes_Recover_FullMethodName = "/rvol.admin.v1.Volumes/Recover"
+	Volumes_Verify_FullMethodName  = "/rvol.admin.v1.Volumes/Verify"
+	Volumes_Adopt_FullMethodName   = "/rvol.admin.v1.Volumes/Adopt"
 )
 
 // VolumesClient is the client API for Volumes service.
@@ -44,6 +47,12 @@ type VolumesClient interface {
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*Volume, error)
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Attachment, error)
 	Detach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*Done, error)
+	// Resolve ends a split brain: one copy is kept, the others take what it has.
+	Resolve(ctx context.Context, in *ResolveVolumeRequest, opts ...grpc.CallOption) (*BrokenVolume, error)
+	// Recover takes a copy as good that is not by its own account, when the better ones are gone for good.
+	Recover(ctx context.Context, in *RecoverVolumeRequest, opts ...grpc.CallOption) (*BrokenVolume, error)
+	// Verify compares all copies with one of them, and may mend what differs.
+	Verify(ctx context.Context, in *VerifyVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
 	Adopt(ctx context.Context, in *AdoptVolumeRequest, opts ...grpc.CallOption) (*Volume, error)
 }
@@ -136,6 +145,36 @@ func (c *volumesClient) Detach(ctx context.Context, in *AttachRequest, opts ...g
 	return out, nil
 }
 
+func (c *volumesClient) Resolve(ctx context.Context, in *ResolveVolumeRequest, opts ...grpc.CallOption) (*BrokenVolume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BrokenVolume)
+	err := c.cc.Invoke(ctx, Volumes_Resolve_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *volumesClient) Recover(ctx context.Context, in *RecoverVolumeRequest, opts ...grpc.CallOption) (*BrokenVolume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BrokenVolume)
+	err := c.cc.Invoke(ctx, Volumes_Recover_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *volumesClient) Verify(ctx context.Context, in *VerifyVolumeRequest, opts ...grpc.CallOption) (*Volume, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Volume)
+	err := c.cc.Invoke(ctx, Volumes_Verify_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *volumesClient) Adopt(ctx context.Context, in *AdoptVolumeRequest, opts ...grpc.CallOption) (*Volume, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Volume)
@@ -160,6 +199,12 @@ type VolumesServer interface {
 	Cancel(context.Context, *CancelRequest) (*Volume, error)
 	Attach(context.Context, *AttachRequest) (*Attachment, error)
 	Detach(context.Context, *AttachRequest) (*Done, error)
+	// Resolve ends a split brain: one copy is kept, the others take what it has.
+	Resolve(context.Context, *ResolveVolumeRequest) (*BrokenVolume, error)
+	// Recover takes a copy as good that is not by its own account, when the better ones are gone for good.
+	Recover(context.Context, *RecoverVolumeRequest) (*BrokenVolume, error)
+	// Verify compares all copies with one of them, and may mend what differs.
+	Verify(context.Context, *VerifyVolumeRequest) (*Volume, error)
 	// Adopt takes back a volume that nodes hold and the state has never heard of, as it is.
 	Adopt(context.Context, *AdoptVolumeRequest) (*Volume, error)
 	mustEmbedUnimplementedVolumesServer()
@@ -195,6 +240,15 @@ func (UnimplementedVolumesServer) Attach(context.Context, *AttachRequest) (*Atta
 }
 func (UnimplementedVolumesServer) Detach(context.Context, *AttachRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Detach not implemented")
+}
+func (UnimplementedVolumesServer) Resolve(context.Context, *ResolveVolumeRequest) (*BrokenVolume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resolve not implemented")
+}
+func (UnimplementedVolumesServer) Recover(context.Context, *RecoverVolumeRequest) (*BrokenVolume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Recover not implemented")
+}
+func (UnimplementedVolumesServer) Verify(context.Context, *VerifyVolumeRequest) (*Volume, error) {
+	return nil, status.Error(codes.Unimplemented, "method Verify not implemented")
 }
 func (UnimplementedVolumesServer) Adopt(context.Context, *AdoptVolumeRequest) (*Volume, error) {
 	return nil, status.Error(codes.Unimplemented, "method Adopt not implemented")
@@ -364,6 +418,60 @@ func _Volumes_Detach_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Volumes_Resolve_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResolveVolumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Resolve(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Resolve_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Resolve(ctx, req.(*ResolveVolumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Volumes_Recover_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecoverVolumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Recover(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Recover_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Recover(ctx, req.(*RecoverVolumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Volumes_Verify_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VerifyVolumeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(VolumesServer).Verify(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Volumes_Verify_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(VolumesServer).Verify(ctx, req.(*VerifyVolumeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Volumes_Adopt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AdoptVolumeRequest)
 	if err := dec(in); err != nil {
@@ -420,6 +528,18 @@ var Volumes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Detach",
 			Handler:    _Volumes_Detach_Handler,
+		},
+		{
+			MethodName: "Resolve",
+			Handler:    _Volumes_Resolve_Handler,
+		},
+		{
+			MethodName: "Recover",
+			Handler:    _Volumes_Recover_Handler,
+		},
+		{
+			MethodName: "Verify",
+			Handler:    _Volumes_Verify_Handler,
 		},
 		{
 			MethodName: "Adopt",

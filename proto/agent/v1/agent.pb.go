@@ -2289,6 +2289,7 @@ type ReplicaState struct {
 	Refusals        int32                  `protobuf:"varint,13,opt,name=refusals,proto3" json:"refusals,omitempty"`                                   // definite ones in a row
 	Failed          bool                   `protobuf:"varint,14,opt,name=failed,proto3" json:"failed,omitempty"`                                       // it has given up until something changes
 	TogetherRound   int64                  `protobuf:"varint,12,opt,name=together_round,json=togetherRound,proto3" json:"together_round,omitempty"`    // newest round after whose order the kernel said Connected, UpToDate/UpToDate
+	Apart           []*Apart               `protobuf:"bytes,15,rep,name=apart,proto3" json:"apart,omitempty"`                                          // peers that DRBD has given up
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2421,6 +2422,151 @@ func (x *ReplicaState) GetTogetherRound() int64 {
 	return 0
 }
 
+func (x *ReplicaState) GetApart() []*Apart {
+	if x != nil {
+		return x.Apart
+	}
+	return nil
+}
+
+// Apart is a peer that DRBD has given up, as seen from here.
+type Apart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          int32                  `protobuf:"varint,1,opt,name=peer,proto3" json:"peer,omitempty"`  // id of the other replica
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"` // by the node's clock
+	Devices       []*ApartDevice         `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Apart) Reset() {
+	*x = Apart{}
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Apart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Apart) ProtoMessage() {}
+
+func (x *Apart) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Apart.ProtoReflect.Descriptor instead.
+func (*Apart) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Apart) GetPeer() int32 {
+	if x != nil {
+		return x.Peer
+	}
+	return 0
+}
+
+func (x *Apart) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Apart) GetDevices() []*ApartDevice {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+// ApartDevice tells what a device holds: its data generations, empty when they could not be read.
+type ApartDevice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Current       uint64                 `protobuf:"fixed64,2,opt,name=current,proto3" json:"current,omitempty"`
+	Bitmap        uint64                 `protobuf:"fixed64,3,opt,name=bitmap,proto3" json:"bitmap,omitempty"`
+	History       []uint64               `protobuf:"fixed64,4,rep,packed,name=history,proto3" json:"history,omitempty"`
+	OutOfSync     int64                  `protobuf:"varint,5,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"` // bytes that the peer lacks of what was written here
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApartDevice) Reset() {
+	*x = ApartDevice{}
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApartDevice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApartDevice) ProtoMessage() {}
+
+func (x *ApartDevice) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApartDevice.ProtoReflect.Descriptor instead.
+func (*ApartDevice) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ApartDevice) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ApartDevice) GetCurrent() uint64 {
+	if x != nil {
+		return x.Current
+	}
+	return 0
+}
+
+func (x *ApartDevice) GetBitmap() uint64 {
+	if x != nil {
+		return x.Bitmap
+	}
+	return 0
+}
+
+func (x *ApartDevice) GetHistory() []uint64 {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+func (x *ApartDevice) GetOutOfSync() int64 {
+	if x != nil {
+		return x.OutOfSync
+	}
+	return 0
+}
+
 type BackingState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -2434,7 +2580,7 @@ type BackingState struct {
 
 func (x *BackingState) Reset() {
 	*x = BackingState{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2592,7 @@ func (x *BackingState) String() string {
 func (*BackingState) ProtoMessage() {}
 
 func (x *BackingState) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2605,7 @@ func (x *BackingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackingState.ProtoReflect.Descriptor instead.
 func (*BackingState) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BackingState) GetNumber() int32 {
@@ -2515,7 +2661,7 @@ type Desired struct {
 
 func (x *Desired) Reset() {
 	*x = Desired{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2673,7 @@ func (x *Desired) String() string {
 func (*Desired) ProtoMessage() {}
 
 func (x *Desired) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2686,7 @@ func (x *Desired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Desired.ProtoReflect.Descriptor instead.
 func (*Desired) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Desired) GetOrder() *Order {
@@ -2617,7 +2763,7 @@ type OfferedPool struct {
 
 func (x *OfferedPool) Reset() {
 	*x = OfferedPool{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2775,7 @@ func (x *OfferedPool) String() string {
 func (*OfferedPool) ProtoMessage() {}
 
 func (x *OfferedPool) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2788,7 @@ func (x *OfferedPool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferedPool.ProtoReflect.Descriptor instead.
 func (*OfferedPool) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OfferedPool) GetVg() string {
@@ -2701,7 +2847,7 @@ type DesiredResource struct {
 
 func (x *DesiredResource) Reset() {
 	*x = DesiredResource{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2713,7 +2859,7 @@ func (x *DesiredResource) String() string {
 func (*DesiredResource) ProtoMessage() {}
 
 func (x *DesiredResource) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2726,7 +2872,7 @@ func (x *DesiredResource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredResource.ProtoReflect.Descriptor instead.
 func (*DesiredResource) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DesiredResource) GetVolume() string {
@@ -2931,7 +3077,7 @@ type DesiredDevice struct {
 
 func (x *DesiredDevice) Reset() {
 	*x = DesiredDevice{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3089,7 @@ func (x *DesiredDevice) String() string {
 func (*DesiredDevice) ProtoMessage() {}
 
 func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3102,7 @@ func (x *DesiredDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredDevice.ProtoReflect.Descriptor instead.
 func (*DesiredDevice) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DesiredDevice) GetNumber() int32 {
@@ -3010,7 +3156,7 @@ type Backing struct {
 
 func (x *Backing) Reset() {
 	*x = Backing{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3168,7 @@ func (x *Backing) String() string {
 func (*Backing) ProtoMessage() {}
 
 func (x *Backing) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3181,7 @@ func (x *Backing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backing.ProtoReflect.Descriptor instead.
 func (*Backing) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Backing) GetReservation() string {
@@ -3108,7 +3254,7 @@ type DesiredPeer struct {
 
 func (x *DesiredPeer) Reset() {
 	*x = DesiredPeer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3266,7 @@ func (x *DesiredPeer) String() string {
 func (*DesiredPeer) ProtoMessage() {}
 
 func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3279,7 @@ func (x *DesiredPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DesiredPeer.ProtoReflect.Descriptor instead.
 func (*DesiredPeer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DesiredPeer) GetId() int32 {
@@ -3196,7 +3342,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3354,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3367,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Release) GetReservation() string {
@@ -3296,13 +3442,14 @@ type OperationGrant struct {
 	ReplicaUid    string                 `protobuf:"bytes,4,opt,name=replica_uid,json=replicaUid,proto3" json:"replica_uid,omitempty"`
 	NewUuid       *NewUUID               `protobuf:"bytes,5,opt,name=new_uuid,json=newUuid,proto3" json:"new_uuid,omitempty"`
 	CreateVg      *CreateVG              `protobuf:"bytes,6,opt,name=create_vg,json=createVg,proto3" json:"create_vg,omitempty"`
+	WithPeer      *WithPeer              `protobuf:"bytes,7,opt,name=with_peer,json=withPeer,proto3" json:"with_peer,omitempty"` // of operations on two copies
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OperationGrant) Reset() {
 	*x = OperationGrant{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3314,7 +3461,7 @@ func (x *OperationGrant) String() string {
 func (*OperationGrant) ProtoMessage() {}
 
 func (x *OperationGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3327,7 +3474,7 @@ func (x *OperationGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationGrant.ProtoReflect.Descriptor instead.
 func (*OperationGrant) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OperationGrant) GetId() string {
@@ -3372,6 +3519,66 @@ func (x *OperationGrant) GetCreateVg() *CreateVG {
 	return nil
 }
 
+func (x *OperationGrant) GetWithPeer() *WithPeer {
+	if x != nil {
+		return x.WithPeer
+	}
+	return nil
+}
+
+// WithPeer is what operations on two copies are about: this replica and another.
+type WithPeer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          int32                  `protobuf:"varint,1,opt,name=peer,proto3" json:"peer,omitempty"`                       // id of the other replica
+	Generations   []uint64               `protobuf:"fixed64,2,rep,packed,name=generations,proto3" json:"generations,omitempty"` // by device: what this one must hold still; empty: anything
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WithPeer) Reset() {
+	*x = WithPeer{}
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WithPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WithPeer) ProtoMessage() {}
+
+func (x *WithPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WithPeer.ProtoReflect.Descriptor instead.
+func (*WithPeer) Descriptor() ([]byte, []int) {
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WithPeer) GetPeer() int32 {
+	if x != nil {
+		return x.Peer
+	}
+	return 0
+}
+
+func (x *WithPeer) GetGenerations() []uint64 {
+	if x != nil {
+		return x.Generations
+	}
+	return nil
+}
+
 type NewUUID struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClearBitmap   bool                   `protobuf:"varint,1,opt,name=clear_bitmap,json=clearBitmap,proto3" json:"clear_bitmap,omitempty"` // else force-resync
@@ -3384,7 +3591,7 @@ type NewUUID struct {
 
 func (x *NewUUID) Reset() {
 	*x = NewUUID{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3603,7 @@ func (x *NewUUID) String() string {
 func (*NewUUID) ProtoMessage() {}
 
 func (x *NewUUID) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3616,7 @@ func (x *NewUUID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewUUID.ProtoReflect.Descriptor instead.
 func (*NewUUID) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NewUUID) GetClearBitmap() bool {
@@ -3451,7 +3658,7 @@ type CreateVG struct {
 
 func (x *CreateVG) Reset() {
 	*x = CreateVG{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3670,7 @@ func (x *CreateVG) String() string {
 func (*CreateVG) ProtoMessage() {}
 
 func (x *CreateVG) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3683,7 @@ func (x *CreateVG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateVG.ProtoReflect.Descriptor instead.
 func (*CreateVG) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CreateVG) GetVg() string {
@@ -3505,14 +3712,15 @@ type OperationResult struct {
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Succeeded     bool                   `protobuf:"varint,2,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
 	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	Interrupted   bool                   `protobuf:"varint,4,opt,name=interrupted,proto3" json:"interrupted,omitempty"` // started before a crash, outcome looked up afterwards
+	Interrupted   bool                   `protobuf:"varint,4,opt,name=interrupted,proto3" json:"interrupted,omitempty"`                // started before a crash, outcome looked up afterwards
+	OutOfSync     int64                  `protobuf:"varint,5,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"` // bytes that a comparison found to differ
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OperationResult) Reset() {
 	*x = OperationResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3524,7 +3732,7 @@ func (x *OperationResult) String() string {
 func (*OperationResult) ProtoMessage() {}
 
 func (x *OperationResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3745,7 @@ func (x *OperationResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationResult.ProtoReflect.Descriptor instead.
 func (*OperationResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *OperationResult) GetId() string {
@@ -3568,6 +3776,13 @@ func (x *OperationResult) GetInterrupted() bool {
 	return false
 }
 
+func (x *OperationResult) GetOutOfSync() int64 {
+	if x != nil {
+		return x.OutOfSync
+	}
+	return 0
+}
+
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -3582,7 +3797,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3809,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3822,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *JoinRequest) GetToken() string {
@@ -3665,7 +3880,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3892,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3905,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -3737,7 +3952,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3964,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3977,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RenewRequest) GetCsr() []byte {
@@ -3783,7 +3998,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +4010,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +4023,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RenewResponse) GetCertificate() []byte {
@@ -3841,7 +4056,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +4068,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +4081,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AttachRequest) GetVolume() string {
@@ -3887,7 +4102,7 @@ type AttachResponse struct {
 
 func (x *AttachResponse) Reset() {
 	*x = AttachResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3899,7 +4114,7 @@ func (x *AttachResponse) String() string {
 func (*AttachResponse) ProtoMessage() {}
 
 func (x *AttachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3912,7 +4127,7 @@ func (x *AttachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachResponse.ProtoReflect.Descriptor instead.
 func (*AttachResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AttachResponse) GetReady() bool {
@@ -3945,7 +4160,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4172,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4185,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DetachRequest) GetVolume() string {
@@ -3990,7 +4205,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4002,7 +4217,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4015,7 +4230,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DetachResponse) GetGone() bool {
@@ -4226,7 +4441,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\fdone_percent\x18\x05 \x01(\x01R\vdonePercent\"_\n" +
 	"\bReplicas\x127\n" +
 	"\breplicas\x18\x01 \x03(\v2\x1b.rvol.agent.v1.ReplicaStateR\breplicas\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\xdd\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\x89\x04\n" +
 	"\fReplicaState\x12\x16\n" +
 	"\x06volume\x18\x01 \x01(\tR\x06volume\x12\x1f\n" +
 	"\vreplica_uid\x18\x02 \x01(\tR\n" +
@@ -4244,7 +4459,18 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x0fprimary_allowed\x18\v \x01(\bR\x0eprimaryAllowed\x12\x1a\n" +
 	"\brefusals\x18\r \x01(\x05R\brefusals\x12\x16\n" +
 	"\x06failed\x18\x0e \x01(\bR\x06failed\x12%\n" +
-	"\x0etogether_round\x18\f \x01(\x03R\rtogetherRound\"\x92\x01\n" +
+	"\x0etogether_round\x18\f \x01(\x03R\rtogetherRound\x12*\n" +
+	"\x05apart\x18\x0f \x03(\v2\x14.rvol.agent.v1.ApartR\x05apart\"\x83\x01\n" +
+	"\x05Apart\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\x05R\x04peer\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x124\n" +
+	"\adevices\x18\x03 \x03(\v2\x1a.rvol.agent.v1.ApartDeviceR\adevices\"\x91\x01\n" +
+	"\vApartDevice\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x18\n" +
+	"\acurrent\x18\x02 \x01(\x06R\acurrent\x12\x16\n" +
+	"\x06bitmap\x18\x03 \x01(\x06R\x06bitmap\x12\x18\n" +
+	"\ahistory\x18\x04 \x03(\x06R\ahistory\x12\x1e\n" +
+	"\vout_of_sync\x18\x05 \x01(\x03R\toutOfSync\"\x92\x01\n" +
 	"\fBackingState\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12 \n" +
 	"\vreservation\x18\x02 \x01(\tR\vreservation\x12\x17\n" +
@@ -4343,7 +4569,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\avg_uuid\x18\x06 \x01(\tR\x06vgUuid\x12\x1b\n" +
 	"\tthin_pool\x18\a \x01(\tR\bthinPool\x12\x0e\n" +
 	"\x02lv\x18\b \x01(\tR\x02lv\x12\x17\n" +
-	"\alv_uuid\x18\t \x01(\tR\x06lvUuid\"\xd6\x01\n" +
+	"\alv_uuid\x18\t \x01(\tR\x06lvUuid\"\x8c\x02\n" +
 	"\x0eOperationGrant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
@@ -4351,7 +4577,11 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\vreplica_uid\x18\x04 \x01(\tR\n" +
 	"replicaUid\x121\n" +
 	"\bnew_uuid\x18\x05 \x01(\v2\x16.rvol.agent.v1.NewUUIDR\anewUuid\x124\n" +
-	"\tcreate_vg\x18\x06 \x01(\v2\x17.rvol.agent.v1.CreateVGR\bcreateVg\"y\n" +
+	"\tcreate_vg\x18\x06 \x01(\v2\x17.rvol.agent.v1.CreateVGR\bcreateVg\x124\n" +
+	"\twith_peer\x18\a \x01(\v2\x17.rvol.agent.v1.WithPeerR\bwithPeer\"@\n" +
+	"\bWithPeer\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\x05R\x04peer\x12 \n" +
+	"\vgenerations\x18\x02 \x03(\x06R\vgenerations\"y\n" +
 	"\aNewUUID\x12!\n" +
 	"\fclear_bitmap\x18\x01 \x01(\bR\vclearBitmap\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x14\n" +
@@ -4360,12 +4590,13 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\bCreateVG\x12\x0e\n" +
 	"\x02vg\x18\x01 \x01(\tR\x02vg\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x1b\n" +
-	"\tthin_pool\x18\x03 \x01(\tR\bthinPool\"u\n" +
+	"\tthin_pool\x18\x03 \x01(\tR\bthinPool\"\x95\x01\n" +
 	"\x0fOperationResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\tsucceeded\x18\x02 \x01(\bR\tsucceeded\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\x12 \n" +
-	"\vinterrupted\x18\x04 \x01(\bR\vinterrupted\"\xdf\x02\n" +
+	"\vinterrupted\x18\x04 \x01(\bR\vinterrupted\x12\x1e\n" +
+	"\vout_of_sync\x18\x05 \x01(\x03R\toutOfSync\"\xdf\x02\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x10\n" +
 	"\x03csr\x18\x02 \x01(\fR\x03csr\x12\x12\n" +
@@ -4421,7 +4652,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
@@ -4453,51 +4684,54 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*PeerDevice)(nil),            // 27: rvol.agent.v1.PeerDevice
 	(*Replicas)(nil),              // 28: rvol.agent.v1.Replicas
 	(*ReplicaState)(nil),          // 29: rvol.agent.v1.ReplicaState
-	(*BackingState)(nil),          // 30: rvol.agent.v1.BackingState
-	(*Desired)(nil),               // 31: rvol.agent.v1.Desired
-	(*OfferedPool)(nil),           // 32: rvol.agent.v1.OfferedPool
-	(*DesiredResource)(nil),       // 33: rvol.agent.v1.DesiredResource
-	(*DesiredDevice)(nil),         // 34: rvol.agent.v1.DesiredDevice
-	(*Backing)(nil),               // 35: rvol.agent.v1.Backing
-	(*DesiredPeer)(nil),           // 36: rvol.agent.v1.DesiredPeer
-	(*Release)(nil),               // 37: rvol.agent.v1.Release
-	(*OperationGrant)(nil),        // 38: rvol.agent.v1.OperationGrant
-	(*NewUUID)(nil),               // 39: rvol.agent.v1.NewUUID
-	(*CreateVG)(nil),              // 40: rvol.agent.v1.CreateVG
-	(*OperationResult)(nil),       // 41: rvol.agent.v1.OperationResult
-	(*JoinRequest)(nil),           // 42: rvol.agent.v1.JoinRequest
-	(*JoinResponse)(nil),          // 43: rvol.agent.v1.JoinResponse
-	(*RenewRequest)(nil),          // 44: rvol.agent.v1.RenewRequest
-	(*RenewResponse)(nil),         // 45: rvol.agent.v1.RenewResponse
-	(*AttachRequest)(nil),         // 46: rvol.agent.v1.AttachRequest
-	(*AttachResponse)(nil),        // 47: rvol.agent.v1.AttachResponse
-	(*DetachRequest)(nil),         // 48: rvol.agent.v1.DetachRequest
-	(*DetachResponse)(nil),        // 49: rvol.agent.v1.DetachResponse
-	nil,                           // 50: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 51: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 52: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 53: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 54: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 55: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 56: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 57: google.protobuf.Timestamp
+	(*Apart)(nil),                 // 30: rvol.agent.v1.Apart
+	(*ApartDevice)(nil),           // 31: rvol.agent.v1.ApartDevice
+	(*BackingState)(nil),          // 32: rvol.agent.v1.BackingState
+	(*Desired)(nil),               // 33: rvol.agent.v1.Desired
+	(*OfferedPool)(nil),           // 34: rvol.agent.v1.OfferedPool
+	(*DesiredResource)(nil),       // 35: rvol.agent.v1.DesiredResource
+	(*DesiredDevice)(nil),         // 36: rvol.agent.v1.DesiredDevice
+	(*Backing)(nil),               // 37: rvol.agent.v1.Backing
+	(*DesiredPeer)(nil),           // 38: rvol.agent.v1.DesiredPeer
+	(*Release)(nil),               // 39: rvol.agent.v1.Release
+	(*OperationGrant)(nil),        // 40: rvol.agent.v1.OperationGrant
+	(*WithPeer)(nil),              // 41: rvol.agent.v1.WithPeer
+	(*NewUUID)(nil),               // 42: rvol.agent.v1.NewUUID
+	(*CreateVG)(nil),              // 43: rvol.agent.v1.CreateVG
+	(*OperationResult)(nil),       // 44: rvol.agent.v1.OperationResult
+	(*JoinRequest)(nil),           // 45: rvol.agent.v1.JoinRequest
+	(*JoinResponse)(nil),          // 46: rvol.agent.v1.JoinResponse
+	(*RenewRequest)(nil),          // 47: rvol.agent.v1.RenewRequest
+	(*RenewResponse)(nil),         // 48: rvol.agent.v1.RenewResponse
+	(*AttachRequest)(nil),         // 49: rvol.agent.v1.AttachRequest
+	(*AttachResponse)(nil),        // 50: rvol.agent.v1.AttachResponse
+	(*DetachRequest)(nil),         // 51: rvol.agent.v1.DetachRequest
+	(*DetachResponse)(nil),        // 52: rvol.agent.v1.DetachResponse
+	nil,                           // 53: rvol.agent.v1.Hello.AddressesEntry
+	nil,                           // 54: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 55: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 56: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 57: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 58: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 59: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
 	7,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
 	14, // 1: rvol.agent.v1.FromAgent.report:type_name -> rvol.agent.v1.Report
-	41, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
+	44, // 2: rvol.agent.v1.FromAgent.result:type_name -> rvol.agent.v1.OperationResult
 	12, // 3: rvol.agent.v1.FromAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
 	4,  // 4: rvol.agent.v1.FromAgent.sole_request:type_name -> rvol.agent.v1.SoleRequest
 	3,  // 5: rvol.agent.v1.FromAgent.collected:type_name -> rvol.agent.v1.CollectedPart
 	9,  // 6: rvol.agent.v1.ToAgent.welcome:type_name -> rvol.agent.v1.Welcome
-	31, // 7: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
+	33, // 7: rvol.agent.v1.ToAgent.desired:type_name -> rvol.agent.v1.Desired
 	10, // 8: rvol.agent.v1.ToAgent.not_leader:type_name -> rvol.agent.v1.NotLeader
 	11, // 9: rvol.agent.v1.ToAgent.report_request:type_name -> rvol.agent.v1.ReportRequest
 	13, // 10: rvol.agent.v1.ToAgent.result_ack:type_name -> rvol.agent.v1.ResultAck
 	5,  // 11: rvol.agent.v1.ToAgent.sole_answer:type_name -> rvol.agent.v1.SoleAnswer
 	12, // 12: rvol.agent.v1.ToAgent.heartbeat:type_name -> rvol.agent.v1.Heartbeat
 	2,  // 13: rvol.agent.v1.ToAgent.collect_request:type_name -> rvol.agent.v1.CollectRequest
-	50, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
+	53, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
 	8,  // 15: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
 	6,  // 16: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
 	19, // 17: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
@@ -4508,8 +4742,8 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 22: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
 	6,  // 23: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
 	15, // 24: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
-	33, // 25: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
-	51, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	35, // 25: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
+	54, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
 	18, // 27: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
 	20, // 28: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
 	21, // 29: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
@@ -4519,38 +4753,42 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	26, // 33: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
 	27, // 34: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
 	29, // 35: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	30, // 36: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	6,  // 37: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	33, // 38: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	37, // 39: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	38, // 40: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	32, // 41: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	52, // 42: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	34, // 43: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	36, // 44: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	53, // 45: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	35, // 46: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	54, // 47: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	39, // 48: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	40, // 49: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	55, // 50: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	56, // 51: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	57, // 52: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 53: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	42, // 54: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	44, // 55: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	46, // 56: rvol.agent.v1.Agents.Attach:input_type -> rvol.agent.v1.AttachRequest
-	48, // 57: rvol.agent.v1.Agents.Detach:input_type -> rvol.agent.v1.DetachRequest
-	1,  // 58: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	43, // 59: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	45, // 60: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	47, // 61: rvol.agent.v1.Agents.Attach:output_type -> rvol.agent.v1.AttachResponse
-	49, // 62: rvol.agent.v1.Agents.Detach:output_type -> rvol.agent.v1.DetachResponse
-	58, // [58:63] is the sub-list for method output_type
-	53, // [53:58] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	32, // 36: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	30, // 37: rvol.agent.v1.ReplicaState.apart:type_name -> rvol.agent.v1.Apart
+	60, // 38: rvol.agent.v1.Apart.since:type_name -> google.protobuf.Timestamp
+	31, // 39: rvol.agent.v1.Apart.devices:type_name -> rvol.agent.v1.ApartDevice
+	6,  // 40: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	35, // 41: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	39, // 42: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	40, // 43: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	34, // 44: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	55, // 45: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	36, // 46: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	38, // 47: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	56, // 48: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	37, // 49: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	57, // 50: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	42, // 51: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	43, // 52: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	41, // 53: rvol.agent.v1.OperationGrant.with_peer:type_name -> rvol.agent.v1.WithPeer
+	58, // 54: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	59, // 55: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	60, // 56: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 57: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	45, // 58: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	47, // 59: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	49, // 60: rvol.agent.v1.Agents.Attach:input_type -> rvol.agent.v1.AttachRequest
+	51, // 61: rvol.agent.v1.Agents.Detach:input_type -> rvol.agent.v1.DetachRequest
+	1,  // 62: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	46, // 63: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	48, // 64: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	50, // 65: rvol.agent.v1.Agents.Attach:output_type -> rvol.agent.v1.AttachResponse
+	52, // 66: rvol.agent.v1.Agents.Detach:output_type -> rvol.agent.v1.DetachResponse
+	62, // [62:67] is the sub-list for method output_type
+	57, // [57:62] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4582,7 +4820,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   57,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -137,6 +137,12 @@ func (s Scripted) Read(ctx context.Context, node, volume string, offset, n int64
 	return out.Bytes(), err
 }
 
+// Corrupt writes to a logical volume itself.
+func (s Scripted) Corrupt(ctx context.Context, node, lv string, offset int64, data []byte) error {
+	return s.dd(ctx, node, bytes.NewReader(data), io.Discard,
+		"of=/dev/"+lv, "bs="+strconv.Itoa(len(data)), "iflag=fullblock", "oflag=direct,seek_bytes", "seek="+strconv.FormatInt(offset, 10), "conv=notrunc,fsync")
+}
+
 func (s Scripted) dd(ctx context.Context, node string, in io.Reader, out io.Writer, args ...string) error {
 	var text strings.Builder
 	code, err := s.World.Exec(ctx, node, lab.Command{Argv: append([]string{"dd", "status=none"}, args...), Stdin: in, Stdout: out, Stderr: &text})

@@ -161,6 +161,14 @@ func (m *machine) Grow(t *testing.T, disk string, size int64) {
 	sh(t, m.world.lab, m.name, fmt.Sprintf("lvextend -qq -L %db %s", size, disk))
 }
 
+func (m *machine) Corrupt(t *testing.T, disk string, off int64, data []byte) {
+	t.Helper()
+	if _, err := m.feed(t.Context(), data, `dd of="$1" bs="$2" seek="$3" iflag=fullblock oflag=direct,seek_bytes conv=notrunc,fsync`,
+		disk, strconv.Itoa(len(data)), strconv.FormatInt(off, 10)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (m *machine) PowerOff(t *testing.T) {
 	t.Helper()
 	if err := m.world.lab.Kill(t.Context(), m.name); err != nil {

@@ -70,6 +70,7 @@ func (r *runner) commands() map[string]command {
 		},
 		"fault":     r.fault,
 		"disk":      r.disk,
+		"corrupt":   r.corrupt,
 		"reinstall": one(func(n string) error { return r.hardware().Reinstall(context.Background(), n) }),
 		"foreign":   r.foreign,
 		"leader":    r.leader,
@@ -253,6 +254,12 @@ func (r *runner) hold(ts *testscript.TestScript, neg bool, args []string) {
 func (r *runner) fault(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, args, 3)
 	check(ts, neg, r.w.Fault(args[0], args[1], args[2], args[3:]))
+}
+
+// corrupt NODE VG/LV OFFSET: writes a block that nobody asked for.
+func (r *runner) corrupt(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, args, 3)
+	check(ts, neg, r.w.Corrupt(context.Background(), args[0], args[1], offset(ts, args[2:]), bytes.Repeat([]byte{0xA5}, 4096)))
 }
 
 // foreign NODE VG NAME BYTES.

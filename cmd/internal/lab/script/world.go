@@ -38,6 +38,8 @@ type World interface {
 	Fault(node, verb, kind string, args []string) error
 	// Mend ends all faults of a node.
 	Mend(node string) error
+	// Corrupt writes to a logical volume of the node, VG/NAME, itself, as a disk does that errs silently.
+	Corrupt(ctx context.Context, node, lv string, offset int64, data []byte) error
 	// Foreign makes a logical volume that is not rvol's.
 	Foreign(node, vg, name string, size int64) error
 	// Leader names the node whose coordinator leads.

@@ -346,6 +346,18 @@ func exit(args []string) (code int, text string) {
 	return code, args[1]
 }
 
+// Corrupt writes to a logical volume itself.
+func (s *Scripted) Corrupt(_ context.Context, node, lv string, offset int64, data []byte) error {
+	return s.with(node, func(n *Node) error {
+		d, err := n.LVM.Open("/dev/" + lv)
+		if err != nil {
+			return err
+		}
+		_, err = d.WriteAt(data, offset)
+		return errors.Join(err, d.Close())
+	})
+}
+
 // Foreign makes a logical volume that is not rvol's.
 func (s *Scripted) Foreign(node, vg, name string, size int64) error {
 	return s.with(node, func(n *Node) error { return n.LVM.AddForeign(vg, name, size) })
