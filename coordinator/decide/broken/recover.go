@@ -79,8 +79,7 @@ func quorate(c Copy) bool {
 // lacks says what the chosen copy does not have, as far as it knows.
 func lacks(c Copy) string {
 	who := fmt.Sprintf("replica %d on %s is %s: ", c.ID, c.Node, c.Disk())
-	switch disk := c.Disk(); {
-	case disk == drbd.Inconsistent:
+	if c.Disk() == drbd.Inconsistent {
 		missing := int64(0)
 		for _, p := range c.Resource.Peers {
 			for _, d := range p.Devices {
@@ -88,12 +87,12 @@ func lacks(c Copy) string {
 			}
 		}
 		return who + fmt.Sprintf("it was being copied to, and blocks of different times stand side by side (%d bytes are known to be missing); a filesystem on it has to be checked, and may be damaged", missing)
-	case disk == drbd.Outdated:
-		return who + "what was acknowledged after it was left behind is lost"
-	case disk == drbd.Consistent:
-		return who + "whether it has all that was acknowledged is not known"
 	}
-	return who + "what others acknowledged without it is lost"
+	return who + map[drbd.DiskState]string{
+		drbd.Outdated:   "what was acknowledged after it was left behind is lost",
+		drbd.Consistent: "whether it has all that was acknowledged is not known",
+		drbd.UpToDate:   "what others acknowledged without it is lost",
+	}[c.Disk()]
 }
 
 // givenUp says what is lost with another copy, or why it is not to be given up.
