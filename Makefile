@@ -8,6 +8,7 @@ BIN := bin
 TOOLS := $(CURDIR)/.cache/tools
 GOLANGCI := $(TOOLS)/golangci-lint
 LAB_TAGS := kernellab
+LAB_TESTS = $(if $(LAB),-run TestScriptsOnRealKernels ./cmd/internal/lab/deploy,./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...)
 
 build: ## Build the programs into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/rvol ./cmd/rvol-agent ./cmd/rvol-coordinator ./cmd/rvol-lab
@@ -15,17 +16,17 @@ build: ## Build the programs into bin/
 setup: ## Install what demo and test need, and say what
 	@packaging/setup.sh
 
-demo: setup build ## The main job on real kernels; KEEP=1 leaves the cluster running
-	$(BIN)/rvol-lab demo $(if $(KEEP),--keep)
+demo: setup build ## The main job on real kernels; KEEP=1 leaves the cluster running, LAB=vagrant takes virtual machines
+	$(BIN)/rvol-lab demo $(if $(KEEP),--keep) $(if $(LAB),--world $(LAB))
 
 test: setup build ## All tests: units, scripts in the simulated world, kernel lab
 	@mkdir -p .cache/test
 	CGO_ENABLED=1 go test -race -shuffle=on -artifacts -outputdir $(CURDIR)/.cache/test ./...
 	$(MAKE) --no-print-directory lab
 
-lab: setup build ## The tests on real kernels
+lab: setup build ## The tests on real kernels; LAB=vagrant runs the scripts on virtual machines with DRBD 9
 	@mkdir -p .cache/lab
-	go test -tags $(LAB_TAGS) -p 1 -parallel 3 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab ./cmd/internal/lab/kernel/... ./cmd/internal/lab/deploy/...
+	go test -tags $(LAB_TAGS) -p 1 -parallel 2 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab $(LAB_TESTS)
 
 soak: setup build ## Loss of power under a writer, fifty times on real kernels; ROUNDS=N for another number
 	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 3h -v -run 'TestNoAcknowledgedWriteIsLost' ./cmd/internal/lab/deploy
@@ -54,10 +55,14 @@ fuzz: ## Every fuzz target for a minute
 packages: build ## deb and rpm into dist/
 	@packaging/packages.sh $(VERSION)
 
+release: ## Packages built twice and compared, and looked into; the Vagrantfile validated (needs rpm, vagrant)
+	@packaging/check-packages.sh $(VERSION)
+	@packaging/check-vagrant.sh
+
 help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
 $(GOLANGCI):
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: build setup demo test lab soak sim lint fmt check generate bench fuzz packages help
+.PHONY: build setup demo test lab soak sim lint fmt check generate bench fuzz packages release help

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh: makes a fresh Debian 12/13 or Ubuntu machine ready for `make demo` and `make test`, and says what it does.
+# setup.sh [PACKAGE...]: makes a fresh Debian 12/13 or Ubuntu machine ready for `make demo` and `make test`, and says what it does.
 # It changes nothing when everything is there. Root (or sudo) is used for installing packages only.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ install() {
 }
 want=
 # The shells run the completions in a test.
-for p in git make gcc libc6-dev ca-certificates bash-completion zsh fish; do
+for p in git make gcc libc6-dev ca-certificates bash-completion zsh fish "$@"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null || true)" = installed ] || want="$want $p"
 done
 # shellcheck disable=SC2086 # a list of words

@@ -16,6 +16,7 @@ import (
 	"rvol/cmd/internal/lab/demo"
 	"rvol/cmd/internal/lab/deploy"
 	"rvol/cmd/internal/lab/remote"
+	"rvol/cmd/internal/lab/vagrant"
 )
 
 // The machines of the demo.
@@ -34,7 +35,7 @@ func (c *command) demo() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.runDemo(cmd.Context(), world, keep) },
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave the cluster running at the end")
-	cmd.Flags().StringVar(&world, "world", "", "kind of nodes: kernel or sim (default: kernel, or sim where no kernel can run)")
+	cmd.Flags().StringVar(&world, "world", "", "kind of nodes: kernel, sim or vagrant (default: kernel, or sim where no kernel can run)")
 	return cmd
 }
 
@@ -48,8 +49,11 @@ func (c *command) runDemo(ctx context.Context, world string, keep bool) error {
 		Program: filepath.Join(filepath.Dir(c.self), "rvol"), Config: filepath.Join(c.dir(), "admin.yaml"),
 	}, n)
 	story := demo.New(cluster, n, os.Stdout, os.Stderr)
-	if world == simWorld {
+	switch world {
+	case simWorld:
 		story = demo.NewSimulated(cluster, n, os.Stdout, os.Stderr)
+	case vagrantWorld:
+		cluster.Install, cluster.Address = vagrant.Install, vagrant.Address
 	}
 	err = story.Tell(ctx)
 	if err != nil {
@@ -68,7 +72,9 @@ func (c *command) runDemo(ctx context.Context, world string, keep bool) error {
 
 // demoWorld starts the machines: those asked for, or those that this machine can carry.
 func (c *command) demoWorld(ctx context.Context, n *demo.Narrator, world string) (string, *remote.Client, error) {
-	start := map[string]func(context.Context, *demo.Narrator) (*remote.Client, error){kernelWorld: c.kernels, simWorld: c.simulation}
+	start := map[string]func(context.Context, *demo.Narrator) (*remote.Client, error){
+		kernelWorld: c.kernels, simWorld: c.simulation, vagrantWorld: c.virtual,
+	}
 	if world != "" {
 		if start[world] == nil {
 			return "", nil, fmt.Errorf("start the demo: there is no world %q", world)
@@ -102,6 +108,15 @@ func (c *command) kernels(ctx context.Context, n *demo.Narrator) (*remote.Client
 	return c.machines(ctx, n, remote.Plan{World: kernelWorld, Config: lab.Config{
 		Name: c.name, Dir: c.dir(), Nodes: demoNodes, Disks: deploy.Disks, DiskSize: demoDiskSize, Payload: payload,
 	}})
+}
+
+// virtual takes the machines of the Vagrantfile.
+func (c *command) virtual(ctx context.Context, n *demo.Narrator) (*remote.Client, error) {
+	p := remote.Plan{World: vagrantWorld, Config: lab.Config{Name: c.name, Dir: c.dir(), Nodes: demoNodes}}
+	if _, err := worlds(c.self)[p.World](p.Config); err != nil { // said here, not by the background process
+		return nil, err
+	}
+	return c.machines(ctx, n, p)
 }
 
 // simulation starts simulated nodes, which come with rvol.

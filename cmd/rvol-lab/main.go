@@ -14,16 +14,21 @@ import (
 	"rvol/cmd/internal/lab/kernel"
 	"rvol/cmd/internal/lab/remote"
 	"rvol/cmd/internal/lab/sim"
+	"rvol/cmd/internal/lab/vagrant"
 )
 
-// simWorld is the world without kernels.
-const simWorld = "sim"
+// The worlds other than that of kernels: one without any, and one of virtual machines.
+const (
+	simWorld     = "sim"
+	vagrantWorld = "vagrant"
+)
 
 // worlds are the kinds of world that --world can name.
 func worlds(self string) lab.Worlds {
 	return lab.Worlds{
-		"kernel": func(c lab.Config) (lab.World, error) { return kernel.New(c, self) },
-		simWorld: func(c lab.Config) (lab.World, error) { return sim.NewWorld(c) },
+		"kernel":     func(c lab.Config) (lab.World, error) { return kernel.New(c, self) },
+		vagrantWorld: func(c lab.Config) (lab.World, error) { return vagrant.New(c, self) },
+		simWorld:     func(c lab.Config) (lab.World, error) { return sim.NewWorld(c) },
 	}
 }
 
@@ -71,7 +76,7 @@ func run(ctx context.Context) error {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringVar(&c.name, "name", defaultName, "name of the lab; several may run side by side")
-	root.AddCommand(c.demo(), c.up(), c.down(), c.status(), c.fetch(), c.daemon(), nodeAgent(), blocksCommand())
+	root.AddCommand(c.demo(), c.up(), c.down(), c.status(), c.fetch(), c.daemon(), c.form(), nodeAgent(), blocksCommand())
 	root.AddCommand(c.exec(), c.kill(), c.start(), c.stop(), c.logs(), c.push(), c.forward())
 	root.AddCommand(c.cut(), c.isolate(), c.delay(), c.drop(), c.heal())
 	return root.ExecuteContext(ctx)

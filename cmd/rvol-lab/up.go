@@ -44,7 +44,7 @@ enabled.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&plan.World, "world", "kernel", "kind of nodes: kernel (real kernels) or sim (simulated, with rvol running on them)")
+	f.StringVar(&plan.World, "world", "kernel", "kind of nodes: kernel (real kernels), sim (simulated, with rvol running on them) or vagrant (the Vagrantfile's machines)")
 	f.IntVar(&plan.Config.Nodes, "nodes", 3, "number of nodes")
 	f.IntVar(&plan.Config.Networks, "networks", 1, "number of networks: 1 or 2")
 	f.IntVar(&plan.Config.Disks, "disks", 1, "data disks of each node")

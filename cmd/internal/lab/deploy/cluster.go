@@ -40,6 +40,8 @@ type Cluster struct {
 
 	// Install puts rvol on a node, as its administrator does; New's takes the programs of the payload.
 	Install string
+	// Address is where the i-th node is reached by the others, from 1.
+	Address func(i int) string
 }
 
 // A Teller hears of every command before it runs, and may see what it says.
@@ -52,7 +54,11 @@ type Teller interface {
 
 // New is the cluster of a world with so many nodes, as yet without rvol on it; config is where its client configuration will be.
 func New(w World, nodes int, client Client, tell Teller) *Cluster {
-	c := &Cluster{World: w, Client: client, Tell: tell, Install: "ln -sf /opt/rvol/bin/* /usr/bin/; systemctl daemon-reload; systemd-sysusers"}
+	c := &Cluster{
+		World: w, Client: client, Tell: tell,
+		Install: "ln -sf /opt/rvol/bin/* /usr/bin/; systemctl daemon-reload; systemd-sysusers",
+		Address: func(i int) string { return lab.Address(1, i) },
+	}
 	for i := range nodes {
 		c.Nodes = append(c.Nodes, lab.NodeName(i+1))
 	}

@@ -14,10 +14,6 @@ import (
 // programs are what a node runs; they lie beside rvol-lab.
 var programs = []string{"rvol", "rvol-agent", "rvol-coordinator"} // a list that nobody changes
 
-// lvmConfig hides DRBD's devices from LVM, which would otherwise open them and find copies of its own volume groups on them.
-const lvmConfig = `devices { global_filter = [ "r|^/dev/drbd|", "r|^/dev/rvol/|" ] }
-`
-
 // The daemons of a lab say everything, and notice a dead node in seconds. Their machines share the cores of one: a leader that waits
 // for a core is not dead. Whoever is in their network may watch them.
 const (
@@ -42,7 +38,6 @@ func Payload(dir, bin string) error {
 		lay("udev", filepath.Join(dir, "etc/udev/rules.d")),
 		write(filepath.Join(dir, "etc/rvol/agent.env"), []byte(agentEnv)),
 		write(filepath.Join(dir, "etc/rvol/coordinator.env"), []byte(coordinatorEnv)),
-		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
 	)
 	if err != nil {
 		return fmt.Errorf("make the payload: %w", err)
@@ -67,7 +62,6 @@ func Packages(dir string, folders map[string]string) error {
 	}
 	return errors.Join(
 		settings("rvol-agent", agentEnv), settings("rvol-coordinator", coordinatorEnv),
-		write(filepath.Join(dir, "etc/lvm/lvmlocal.conf"), []byte(lvmConfig)),
 	)
 }
 

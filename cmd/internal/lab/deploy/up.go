@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"rvol/cmd/internal/lab"
+	packaging "rvol/packaging/lab"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
 )
@@ -82,24 +82,17 @@ func (c *Cluster) coordinators() []string {
 	return c.Nodes[:3]
 }
 
-// preparation is what an administrator does before a node joins: rvol, with its units and its user, the volume groups.
-func (c *Cluster) preparation() []string {
-	return []string{
-		c.Install,
-		"modprobe drbd",
-		"pvcreate -qq /dev/ubdb /dev/ubdc; vgcreate -qq " + ThickVG + " /dev/ubdb; vgcreate -qq " + ThinVG + " /dev/ubdc",
-		"lvcreate -qq -y --type thin-pool -l 90%FREE -n " + ThinPool + " " + ThinVG,
-		"lvchange -qq --errorwhenfull y " + ThinVG + "/" + ThinPool + "; sync -f /usr/bin",
-	}
-}
-
-// prepare prepares all nodes.
+// prepare does what an administrator does before a node joins: volume groups, and rvol with its units and its user.
 func (c *Cluster) prepare(ctx context.Context) error {
-	for _, line := range c.preparation() {
-		c.Tell.Command(strings.Join(c.Nodes, ","), line)
+	provision, err := packaging.Scripts.ReadFile("provision.sh")
+	if err != nil {
+		return err
 	}
+	all := strings.Join(c.Nodes, ",")
+	c.Tell.Command(all, "packaging/lab/provision.sh")
+	c.Tell.Command(all, c.Install)
 	return c.each(c.Nodes, func(n string) error {
-		_, err := c.On(ctx, n, strings.Join(c.preparation(), "\n"))
+		_, err := c.On(ctx, n, string(provision)+c.Install+"\nsync -f /usr/bin")
 		return err
 	})
 }
@@ -176,7 +169,7 @@ func Zone(node string) string {
 func (c *Cluster) address(node string) string {
 	for i, n := range c.Nodes {
 		if n == node {
-			return lab.Address(1, i+1)
+			return c.Address(i + 1)
 		}
 	}
 	return ""

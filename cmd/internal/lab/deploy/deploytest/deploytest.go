@@ -46,6 +46,9 @@ func Packages(dir, version string) error {
 // Up makes a cluster of the programs in bin for a test, and takes it down at its end.
 func Up(tb testing.TB, bin string, nodes int) *deploy.Cluster {
 	tb.Helper()
+	if Virtual() {
+		return upVirtual(tb, bin, nodes)
+	}
 	payload := filepath.Join(tb.TempDir(), "payload")
 	if err := deploy.Payload(payload, bin); err != nil {
 		tb.Fatal(err)
