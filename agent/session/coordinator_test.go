@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"rvol/agent/collect"
 	"rvol/agent/decide"
 	"rvol/agent/fence"
 	"rvol/agent/session"
@@ -156,6 +157,8 @@ type agent struct {
 	results  []decide.Result
 	accepted []decide.Desired
 
+	collected []collect.File // nil: collecting hangs
+
 	questions []fence.Question
 	answers   []fence.Answer
 	refuse    error
@@ -175,6 +178,22 @@ func (a *agent) orders() []decide.Desired {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.accepted)
+}
+
+func (a *agent) collect(ctx context.Context, _ int64, out func(collect.File) error) error {
+	a.mu.Lock()
+	files := a.collected
+	a.mu.Unlock()
+	if files == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for _, f := range files {
+		if err := out(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errDown = errors.New("connection refused")
@@ -229,6 +248,7 @@ func (a *agent) run(t *testing.T, coordinators ...*coordinator) {
 		},
 		Questions: func() []fence.Question { a.mu.Lock(); defer a.mu.Unlock(); return slices.Clone(a.questions) },
 		Answered:  func(n fence.Answer) { a.mu.Lock(); defer a.mu.Unlock(); a.answers = append(a.answers, n) },
+		Collect:   a.collect,
 		Results:   func() []decide.Result { a.mu.Lock(); defer a.mu.Unlock(); return slices.Clone(a.results) },
 		Acked: func(id string) error {
 			a.mu.Lock()

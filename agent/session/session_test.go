@@ -2,12 +2,15 @@ package session_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"rvol/agent/collect"
 	"rvol/agent/decide"
 	agentv1 "rvol/proto/agent/v1"
 )
@@ -238,6 +241,46 @@ func TestAfterASessionTheNextLeaderIsLookedForAtOnce(t *testing.T) {
 		defer c.mu.Unlock()
 		if c.sessions != 11 {
 			t.Errorf("%d sessions in 11 seconds, each lost after one", c.sessions)
+		}
+	})
+}
+
+func TestWhatIsCollectedComesInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCoordinator("a", "a")
+		a := start(t, []string{"a"}, c)
+		request := func(number uint64) {
+			c.send <- &agentv1.ToAgent{Message: &agentv1.ToAgent_CollectRequest{CollectRequest: &agentv1.CollectRequest{Number: number, Seconds: 60, MaxBytes: 1 << 20}}}
+		}
+		a.set(func(a *agent) {
+			a.collected = []collect.File{{Name: "log", Data: make([]byte, 70<<10)}, {Name: "none", Missing: "why"}}
+		})
+		c.take()
+		request(7)
+		synctest.Wait()
+		var got []string
+		size := 0
+		for _, m := range c.take() {
+			if p := m.GetCollected(); p != nil {
+				size += len(p.GetData())
+				got = append(got, fmt.Sprintf("%d %s %v %s %v", p.GetNumber(), p.GetFile(), p.GetFileEnd(), p.GetMissing(), p.GetEnd()))
+			}
+		}
+		want := []string{"7 log false  false", "7 log false  false", "7 log true  false", "7 none true why false", "7  false  true"}
+		if diff := cmp.Diff(want, got); diff != "" || size != 70<<10 {
+			t.Errorf("%d bytes (-want +got):\n%s", size, diff)
+		}
+
+		a.set(func(a *agent) { a.collected = nil }) // it hangs from here on
+		request(8)
+		synctest.Wait()
+		a.set(func(a *agent) { a.collected = []collect.File{{Name: "x"}} })
+		request(9) // ends the one before
+		synctest.Wait()
+		for _, m := range c.take() {
+			if p := m.GetCollected(); p.GetNumber() == 8 {
+				t.Errorf("the older request is still answered: %v", p)
+			}
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 )
 
@@ -54,7 +55,7 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.env.Stdin)
 	root.SetOut(a.env.Stdout)
 	root.SetErr(a.env.Stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", err) })
+	root.SetFlagErrorFunc(unknownFlag)
 
 	f, g := root.PersistentFlags(), &a.flags
 	f.StringVarP(&g.output, "output", "o", "table", "`FORM` of the answer: table, wide, json, yaml or name")
@@ -108,6 +109,18 @@ func (a *app) group(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	}
 	c.AddCommand(verbs...)
 	return c
+}
+
+func unknownFlag(cmd *cobra.Command, err error) error {
+	f := usage("%s", err)
+	var known []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		if near := nearest(name, known); near != "" {
+			f.next = fmt.Sprintf("Did you mean --%s? See `%s --help`.", near, cmd.CommandPath())
+		}
+	}
+	return f
 }
 
 func unknownVerb(cmd *cobra.Command, word string) error {

@@ -47,6 +47,7 @@ func (a *app) volumeColumns() []column[*adminv1.Volume] {
 		{head: "ON", cell: func(v volume) string { return strings.Join(diskfulNodes(v), ",") }},
 		{head: "SYNC", cell: func(v volume) string { return maybePercent(leastSync(v)) }},
 		{head: "USED ON", cell: func(v volume) string { return strings.Join(usedOn(v), ",") }},
+		{head: "USED BY", wide: true, cell: func(v volume) string { return strings.Join(openers(v), "; ") }},
 		{head: "QUORUM", wide: true, cell: func(v volume) string { return quorum(v) }},
 		{head: "MAY FAIL NOW", wide: true, cell: mayFail},
 		{head: "REVISION", wide: true, cell: func(v volume) string { return number(v.GetDatameshRevision()) }},
@@ -85,6 +86,17 @@ func usedOn(v *adminv1.Volume) []string {
 		}
 	}
 	return nodes
+}
+
+// openers are who has the devices open, as far as agents found out.
+func openers(v *adminv1.Volume) []string {
+	var list []string
+	for _, r := range v.GetReplicas() {
+		if r.GetOpener() != "" {
+			list = append(list, r.GetNode()+": "+r.GetOpener())
+		}
+	}
+	return list
 }
 
 // leastSync is the percentage of the replica that is furthest behind; nil when nothing is being copied.

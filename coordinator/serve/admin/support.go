@@ -33,6 +33,7 @@ const (
 type support struct {
 	adminv1.UnimplementedSupportServer
 	*api
+	under sync.Mutex // a bundle is on its way: it takes memory, and time of every node
 }
 
 // Bundle streams what helps to find out what is wrong. It goes through one redactor, which knows all secrets of the
@@ -44,6 +45,10 @@ func (s *support) Bundle(r *adminv1.BundleRequest, stream grpc.ServerStreamingSe
 			return err
 		}
 	}
+	if !s.under.TryLock() {
+		return door.Refuse(model.ErrBusy, model.Key{Kind: model.KindMember, Name: s.Name}, "another support bundle is being made", "wait until it is done")
+	}
+	defer s.under.Unlock()
 	b := &bundle{support: s, stream: stream, clean: redact.New(s.secretsOf(v)...)}
 	for _, f := range append([]source{s.request(stream.Context())}, s.sources(stream.Context(), v)...) {
 		data, err := f.read()

@@ -83,3 +83,12 @@ func TestABundleOfUnknownNodesIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestOneBundleAtATime(t *testing.T) {
+	w := newWorld(t)
+	s := &support{api: w.api}
+	s.under.Lock()
+	if err := s.Bundle(&adminv1.BundleRequest{}, gathered[adminv1.BundlePart](w.ctx)); !errors.Is(err, model.ErrBusy) {
+		t.Errorf("got %v, want that it is busy", err)
+	}
+}
