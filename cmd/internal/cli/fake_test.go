@@ -86,6 +86,7 @@ func (f *fake) listen(t *testing.T, l net.Listener, opts ...grpc.ServerOption) {
 	adminv1.RegisterAuditServer(s, fakeAudit{f: f})
 	adminv1.RegisterQuotasServer(s, fakeQuotas{})
 	adminv1.RegisterOrphansServer(s, fakeOrphans{})
+	adminv1.RegisterSupportServer(s, fakeSupport{f: f})
 	adminv1.RegisterObjectsServer(s, fakeObjects{f: f})
 	adminv1.RegisterDashboardServer(s, fakeDashboard{})
 	var running sync.WaitGroup

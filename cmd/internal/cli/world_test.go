@@ -36,6 +36,8 @@ type world struct {
 	operations  []*adminv1.Operation
 	tokens      []*adminv1.Token
 	events      []*adminv1.Event
+	bundle      []*adminv1.BundlePart
+	bundleEnds  error // of the stream
 }
 
 func (w world) replicas() []*adminv1.Replica {
