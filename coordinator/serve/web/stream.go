@@ -97,7 +97,10 @@ func (o *window) send(text string) error {
 	if _, err := o.w.Write([]byte(text)); err != nil {
 		return err
 	}
-	return o.control.Flush()
+	if err := o.control.Flush(); err != nil {
+		return err
+	}
+	return o.control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream at its deadline, whether anybody writes or not
 }
 
 // message is what one event carries.

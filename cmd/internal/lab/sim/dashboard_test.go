@@ -14,20 +14,94 @@ import (
 	"rvol/drbd/drbdtest"
 )
 
-// TestDashboard looks at a live cluster with a real browser.
+// TestDashboard looks at a live cluster with a real browser, by the dashboard of a coordinator that does not lead.
 func TestDashboard(t *testing.T) {
+	t.Parallel()
+	c, doors := withDashboard(t)
+	s := NewScripted(c)
+	furnish(t, s)
+	must(t, s, "cluster transfer-leadership n1")
+	b := browser.Open(t, shownAt(t, doors["n2"]), "")
+	link := strings.TrimSpace(must(t, s, "dashboard -q --endpoint n2:7170"))
+	if !strings.HasPrefix(link, "https://localhost:"+port(doors["n2"])+"/login#") {
+		t.Fatalf("the link is %s", link)
+	}
+	b.Prefer("light", "reduce")
+	b.Visit(link)
+	b.Until("document.documentElement.dataset.whole")
+	look(t, b, "well")
+	if said := b.Complaints(); len(said) > 0 {
+		t.Errorf("the browser complains: %q", said)
+	}
+
+	// What happens in the cluster is on the screen without anybody asking.
+	open(b, "volume/db-1")
+	must(t, s, "volume attach db-1 n1 --wait")
+	b.Until("document.querySelector('.picture .primary')")
+	if err := s.Kill("n3"); err != nil {
+		t.Fatal(err)
+	}
+	b.Until("document.querySelector('.state').textContent.startsWith('degraded')")
+	open(b, "")
+	b.Until("document.querySelector('h1').textContent.includes('attention')")
+	look(t, b, "degraded")
+
+	if err := s.Start("n3"); err != nil {
+		t.Fatal(err)
+	}
+	open(b, "")
+	b.Until("document.querySelector('h1').textContent === 'All 8 volumes are well'")
+
+	// The leader goes: this coordinator shows what the next one knows.
+	if err := s.StopCoordinator("n1"); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, "volume set web-1 --label tier=front")
+	open(b, "events")
+	b.Until("document.querySelector('main tbody').textContent.includes('change volume web-1')")
+
+	// The link was good once; who signs out sees nothing any more.
+	b.Complaints()
+	browser.Eval[bool](b, "(document.getElementById('leave').click(), true)")
+	b.Until("document.querySelector('h1').textContent === 'Your session is over'")
+	b.Visit(link)
+	b.Until("document.querySelector('#says').textContent.includes('has been used')")
+}
+
+// look takes pictures of every page, in light and dark.
+func look(t *testing.T, b *browser.Browser, scene string) {
+	t.Helper()
+	for name, page := range map[string]string{"overview": "", "volumes": "volumes", "two": "volume/db-1", "three": "volume/web-3", "storage": "storage", "events": "events"} {
+		open(b, page)
+		for _, scheme := range []string{"light", "dark"} {
+			b.Prefer(scheme, "reduce")
+			b.Shoot(filepath.Join(t.ArtifactDir(), scene+"-"+name+"-"+scheme+".png"))
+		}
+		if said := append(b.Nameless(), b.Faint()...); len(said) > 0 {
+			t.Errorf("%s, %s: %q", scene, name, said)
+		}
+	}
+}
+
+func open(b *browser.Browser, page string) {
+	browser.Eval[bool](b, fmt.Sprintf("(location.hash = %q, true)", "#/"+page))
+	b.Until(fmt.Sprintf("location.hash === %q && document.querySelector('main h1')", "#/"+page))
+}
+
+// withDashboard is a cluster of five nodes on DRBD 9, in real time, and where its coordinators let browsers in.
+func withDashboard(t *testing.T) (*Cluster, map[string]string) {
+	t.Helper()
 	dir, err := tempRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // memory of this test
-	var door net.Listener
+	doors := map[string]string{}
 	c, err := New(Config{
 		Dir: dir, Nodes: 5, Version: "test", DRBD: drbdtest.V9, GroupSize: 64 << 30, Log: logTo(t, filepath.Join(t.ArtifactDir(), "dashboard.log")),
 		Dashboard: func(node string) (net.Listener, error) {
 			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if node == "n1" {
-				door = l
+			if err == nil {
+				doors[node] = l.Addr().String()
 			}
 			return l, err
 		},
@@ -35,24 +109,14 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }() // what failed before is what counts
+	t.Cleanup(func() {
+		_ = c.Close() // what failed before is what counts
+		_ = os.RemoveAll(dir)
+	})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := NewScripted(c)
-	b := browser.Open(t, shownAt(t, door.Addr().String()), "")
-	furnish(t, s)
-	b.Visit(strings.TrimSpace(must(t, s, "dashboard -q")))
-	b.Until("document.documentElement.dataset.whole")
-	for _, page := range []string{"", "volumes", "volume/db-1", "volume/web-3", "storage", "events"} {
-		browser.Eval[string](b, "location.hash = '#/"+page+"'")
-		b.Until("document.querySelector('h1')")
-		for _, scheme := range []string{"light", "dark"} {
-			b.Prefer(scheme, "reduce")
-			b.Shoot(filepath.Join(t.ArtifactDir(), strings.ReplaceAll("page-"+page, "/", "-")+"-"+scheme+".png"))
-		}
-	}
-	t.Log(b.Complaints())
+	return c, doors
 }
 
 func furnish(t *testing.T, s *Scripted) {
@@ -61,16 +125,25 @@ func furnish(t *testing.T, s *Scripted) {
 		must(t, s, fmt.Sprintf("lvg create n%d vg0", i+1))
 		must(t, s, fmt.Sprintf("lvg create n%d vg1 --thin-pool tp", i+1))
 	}
+	if err := s.Foreign("n4", "vg0", "images", 40<<30); err != nil {
+		t.Fatal(err)
+	}
 	must(t, s, "class create r2 --ftt 1 --gmdr 0 --type LVM --vg vg0 --trust-zeroed")
 	must(t, s, "class create r3 --ftt 1 --gmdr 1 --type LVMThin --vg vg1 --thin-pool tp")
+	var names []string
 	for i := range 4 {
-		must(t, s, fmt.Sprintf("volume create db-%d --size 256MiB --class r2", i+1))
-		must(t, s, fmt.Sprintf("volume create web-%d --size 1GiB --class r3", i+1))
+		names = append(names, fmt.Sprintf("db-%d", i+1), fmt.Sprintf("web-%d", i+1))
+		must(t, s, fmt.Sprintf("volume create db-%d --size 4GiB --class r2", i+1))
+		must(t, s, fmt.Sprintf("volume create web-%d --size 10GiB --class r3", i+1))
 	}
-	for i := range 4 {
-		waitFormed(t, s, fmt.Sprintf("db-%d", i+1))
-		waitFormed(t, s, fmt.Sprintf("web-%d", i+1))
+	for _, name := range names {
+		waitFormed(t, s, name)
 	}
+}
+
+func port(addr string) string {
+	_, p, _ := net.SplitHostPort(addr) // it is a listener's
+	return p
 }
 
 // shownAt is the certificate that browsers are shown.

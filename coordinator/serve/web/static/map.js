@@ -1,11 +1,11 @@
 // The map: what each node of a zone holds. A few replicas are links by name; many are a grid of shapes, which is
 // drawn as one path for each state, with a table behind it.
 import { h, s } from "./dom.js";
-import { STATES, badge, glyph, stateOf } from "./states.js";
+import { STATES, glyph, stateOf } from "./states.js";
 import { bytes, count, many, percent, share } from "./format.js";
 import { replicasOn, spaceOn } from "./store.js";
 
-const pitch = 11, columns = 40, named = 18;
+const pitch = 11, named = 18;
 
 const href = (volume) => "#/volume/" + encodeURIComponent(volume.name);
 
@@ -29,7 +29,7 @@ const words = (held) => tally(held).map(([name, n]) => `${count(n)} ${name}`).jo
 
 // grid draws many replicas. Who points at one sees its name, and may go there; everybody else has the list of volumes.
 function grid(node, held) {
-  const rows = Math.ceil(held.length / columns), paths = new Map();
+  const columns = held.length > 400 ? 40 : 25, rows = Math.ceil(held.length / columns), paths = new Map();
   held.forEach(({ volume }, i) => {
     const state = stateOf(volume);
     const d = `M${(i % columns) * pitch} ${Math.floor(i / columns) * pitch}${state.path}`;
@@ -78,10 +78,10 @@ export function nodeCard(node) {
   const held = replicasOn().get(node.name) ?? [], [state, word] = health(node);
   return h("section", { class: "node", "aria-label": "node " + node.name },
     h("h4", null, h("a", { href: "#/volumes?node=" + encodeURIComponent(node.name) }, node.name), h("span", { class: "badge is-" + state }, glyph(state), word)),
-    (node.conditions ?? []).map((c) => h("p", { class: "warns" }, glyph("degraded"), c.message || `${c.type} is ${c.status}`)),
+    (node.conditions ?? []).filter((c) => c.status === "False").map((c) => h("p", { class: "warns" }, glyph("degraded"), c.message || `${c.type} is ${c.status}`)),
     held.length === 0 ? h("p", { class: "empty" }, "holds nothing")
       : held.length <= named ? h("ul", { class: "chips" }, held.map(chip)) : grid(node, held),
-    h("p", { class: "held" }, many(held.length, "replica"), tally(held).filter(([name]) => name !== "ready").map(([name, n]) => [" ", badge(name), " ", count(n)])),
+    h("p", { class: "held" }, many(held.length, "replica"), tally(held).filter(([name]) => name !== "ready").map(([name, n]) => h("span", { class: "few", title: name }, glyph(name), " ", count(n), h("span", { class: "unseen" }, " " + name)))),
     usage(node));
 }
 

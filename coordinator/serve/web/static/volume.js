@@ -16,7 +16,7 @@ export const bar = (p, what) => s("svg", { class: "progress", viewBox: "0 0 100 
 export function progress(v) {
   const p = behind(v), change = v.changes?.[0];
   const at = change?.steps?.find((step) => step.status !== "Completed");
-  return h("span", { class: "why" }, p === null ? [] : [bar(p, "copied"), " ", percent(p), " "], change ? change.title + (at ? ": " + at.name : "") : v.message);
+  return h("span", { class: "why" }, p === null ? [] : [bar(p, "copied"), " ", percent(p), " "], change ? change.title + (at ? ": " + at.name : "") : p === null ? v.message : `copied; ${v.upToDate} of ${v.wanted} copies are up to date`);
 }
 
 function facts(v) {
@@ -33,7 +33,8 @@ function facts(v) {
 
 const row = (...cells) => h("tr", null, cells.map((c, i) => h(i ? "td" : "th", i ? null : { scope: "row" }, c)));
 const head = (...names) => h("thead", null, h("tr", null, names.map((n) => h("th", { scope: "col" }, n))));
-const said = (conditions) => (conditions ?? []).map((c) => h("div", { class: "condition" }, `${c.type} is ${c.status}`, c.message ? `: ${c.message}` : ""));
+// Ready only repeats the first of the others.
+const said = (conditions) => (conditions ?? []).filter((c, _, all) => c.type !== "Ready" || all.length === 1).map((c) => h("div", { class: "condition" }, `${c.type} is ${c.status}`, c.message ? `: ${c.message}` : ""));
 
 const replicaRow = (r) => row(String(r.id), r.node || "no node yet", r.type,
   [glyph(diskState(r)), " ", r.disk, r.sync === undefined ? "" : `, ${percent(r.sync)} copied`],
