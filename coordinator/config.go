@@ -12,6 +12,7 @@ import (
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
+	"rvol/coordinator/serve/limit"
 	"rvol/proto/identity"
 )
 
@@ -43,6 +44,7 @@ type Config struct {
 	RemoveDead    time.Duration // a coordinator silent for so long is removed while three others vote; 0: never
 	MaxResyncs    int           // volumes that are copied to or from a node at a time; 4
 	Repairs       repair.Limits // at a time; 8 in the cluster, 2 per node
+	Limits        limit.Config  // of what one client may ask; zero: limit.Defaults
 	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
 
 	Version string

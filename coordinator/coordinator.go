@@ -144,6 +144,7 @@ func (m *member) serve(ctx context.Context) error {
 		In: m.known.api(), Out: m.known.out(), Known: m.known.key, Cluster: m.leadership,
 		Store: m.store, Dial: m.Dial, Log: m.Log,
 		Services: []func(grpc.ServiceRegistrar){api, agents.Service(m.agents()), health.Service(m.ready)},
+		Limits:   m.Limits,
 		Called:   m.metrics.Called,
 	})
 	g, ctx := errgroup.WithContext(ctx)

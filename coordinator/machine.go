@@ -14,6 +14,7 @@ import (
 
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
+	"rvol/coordinator/serve/limit"
 	"rvol/proto/probe"
 )
 
@@ -34,6 +35,7 @@ type RunOptions struct {
 	Dashboard      string // - is none
 	DashboardCert  string // PEM files; empty: it signs one itself
 	DashboardKey   string
+	Limits         limit.Config
 	LabLoopback    bool
 	Debug          bool
 }
@@ -45,7 +47,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	}
 	c = Config{
 		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, RemoveDead: o.RemoveDead, LabLoopback: o.LabLoopback,
-		MetricsVolumes: o.MetricsVolumes, MaxResyncs: o.MaxResyncs, Repairs: o.Repairs,
+		MetricsVolumes: o.MetricsVolumes, MaxResyncs: o.MaxResyncs, Repairs: o.Repairs, Limits: o.Limits,
 		Version: version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {

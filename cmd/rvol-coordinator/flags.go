@@ -11,6 +11,7 @@ import (
 	"rvol/coordinator"
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/repair"
+	"rvol/coordinator/serve/limit"
 	"rvol/coordinator/serve/metrics"
 	"rvol/proto/clientconfig"
 	"rvol/proto/identity"
@@ -47,6 +48,7 @@ func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, er
 	f.Text(&o.Dashboard, "dashboard", defaultDashboard, "where browsers are shown the dashboard, over TLS, with a link from rvol dashboard; - is nowhere")
 	f.Text(&o.DashboardCert, "dashboard-cert", "", "PEM file of the certificate that browsers are shown (default: it signs one itself)")
 	f.Text(&o.DashboardKey, "dashboard-key", "", "PEM file of that certificate's key")
+	clientLimits(f, &o.Limits)
 	f.Switch(&o.LabLoopback, "lab-loopback", "agents may have loopback addresses: a lab in one machine")
 	f.Switch(&o.Debug, "debug", "log every decision")
 	f.Strict()
@@ -55,6 +57,16 @@ func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, er
 		o.Socket = ""
 	}
 	return o, err
+}
+
+// clientLimits are the flags of what one client may ask. Machines of the cluster are not limited.
+func clientLimits(f *program.Flags, l *limit.Config) {
+	usual := limit.Defaults()
+	f.Number(&l.Rate, "client-calls", usual.Rate, "calls a second that one person may make for long")
+	f.Number(&l.Burst, "client-burst", usual.Burst, "calls that one person may make at once")
+	f.Number(&l.Waiting, "client-waiting", usual.Waiting, "calls of one person that wait for their turn; more are refused")
+	f.Number(&l.Streams, "client-streams", usual.Streams, "streams that one person may have open")
+	f.Number(&l.Running, "calls-at-a-time", usual.Running, "calls of all people that are carried out at a time")
 }
 
 func parseInit(args, environ []string, out io.Writer) (coordinator.InitConfig, error) {

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,24 +14,20 @@ import (
 
 // Config is how much is served. The zero value is what a coordinator uses.
 type Config struct {
-	Rate    float64 // calls a second that one client may make for long; 500
-	Burst   int     // calls that it may make at once; twice the rate
-	Running int     // calls of all clients that are carried out at a time; 64
-	Waiting int     // calls of one client that wait for a place; 128
-	Streams int     // that one client has open; 256
+	Rate    int // calls a second that one client may make for long; 500
+	Burst   int // calls that it may make at once; twice the rate
+	Running int // calls of all clients that are carried out at a time; 64
+	Waiting int // calls of one client that wait for a place; 128
+	Streams int // that one client has open; 256
 }
 
-func (c *Config) setDefaults() {
-	if c.Rate == 0 {
-		c.Rate = 500
-	}
-	for _, d := range []struct {
-		of *int
-		to int
-	}{{&c.Burst, int(2 * c.Rate)}, {&c.Running, 64}, {&c.Waiting, 128}, {&c.Streams, 256}} {
-		if *d.of == 0 {
-			*d.of = d.to
-		}
+// Defaults are the limits of a coordinator that was not told others.
+func Defaults() Config { return Config{}.withDefaults() }
+
+func (c Config) withDefaults() Config {
+	c.Rate = cmp.Or(c.Rate, 500)
+	return Config{
+		Rate: c.Rate, Burst: cmp.Or(c.Burst, 2*c.Rate), Running: cmp.Or(c.Running, 64), Waiting: cmp.Or(c.Waiting, 128), Streams: cmp.Or(c.Streams, 256),
 	}
 }
 
@@ -54,8 +51,7 @@ type client struct {
 
 // New makes a Limiter.
 func New(c Config) *Limiter {
-	c.setDefaults()
-	return &Limiter{Config: c, clients: map[string]*client{}}
+	return &Limiter{Config: c.withDefaults(), clients: map[string]*client{}}
 }
 
 // Enter waits for a place for a call of who, and returns how to give it back. It fails at
@@ -130,7 +126,7 @@ func (l *Limiter) client(who string) *client {
 
 func (l *Limiter) fill(c *client) {
 	now := time.Now()
-	c.tokens = min(float64(l.Burst), c.tokens+l.Rate*now.Sub(c.at).Seconds())
+	c.tokens = min(float64(l.Burst), c.tokens+float64(l.Rate)*now.Sub(c.at).Seconds())
 	c.at = now
 }
 
@@ -138,8 +134,8 @@ func (l *Limiter) fill(c *client) {
 func (l *Limiter) take(c *client) error {
 	l.fill(c)
 	if c.tokens < 1 {
-		after := time.Duration((1 - c.tokens) / l.Rate * float64(time.Second))
-		return overloaded(max(after, time.Millisecond), fmt.Sprintf("more than %g calls a second", l.Rate))
+		after := time.Duration((1 - c.tokens) / float64(l.Rate) * float64(time.Second))
+		return overloaded(max(after, time.Millisecond), fmt.Sprintf("more than %d calls a second", l.Rate))
 	}
 	c.tokens--
 	return nil

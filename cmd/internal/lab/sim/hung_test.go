@@ -36,7 +36,7 @@ func TestAHungNodeDelaysNobody(t *testing.T) {
 		must(t, s, "lvg create n3 vg1 --thin-pool tp")
 		must(t, s, "class create r2 --ftt 1 --gmdr 0 --type LVM --vg vg0 --trust-zeroed")
 		must(t, s, "class create one --ftt 0 --gmdr 0 --type LVMThin --vg vg1 --thin-pool tp")
-		well := slowest(t, s, "a")
+		well := slowest(t, s, "a", 12)
 		for _, tool := range []string{"lvs", "vgs", "lvcreate", "drbdadm", "drbdsetup"} {
 			if err := s.Fault("n3", tool, "hang", nil); err != nil {
 				t.Fatal(err)
@@ -46,7 +46,7 @@ func TestAHungNodeDelaysNobody(t *testing.T) {
 			must(t, s, fmt.Sprintf("volume create stuck-%d --size 8MiB --class one", i))
 		}
 		time.Sleep(10 * time.Second)
-		hung := slowest(t, s, "b")
+		hung := slowest(t, s, "b", 12)
 		if err := s.Mend("n3"); err != nil { // a hung tool outlives its agent
 			t.Fatal(err)
 		}
@@ -58,8 +58,8 @@ func TestAHungNodeDelaysNobody(t *testing.T) {
 	})
 }
 
-// slowest is the 99th percentile of operations on n1 and n2, in cluster time.
-func slowest(t *testing.T, s *Scripted, prefix string) time.Duration {
+// slowest is the 99th percentile of operations on n1 and n2 with so many volumes, in cluster time.
+func slowest(t *testing.T, s *Scripted, prefix string, volumes int) time.Duration {
 	t.Helper()
 	var took []time.Duration
 	timed := func(line string) {
@@ -67,7 +67,7 @@ func slowest(t *testing.T, s *Scripted, prefix string) time.Duration {
 		must(t, s, line)
 		took = append(took, time.Since(begun))
 	}
-	for i := range 12 {
+	for i := range volumes {
 		vol := fmt.Sprintf("%s-%d", prefix, i)
 		timed("volume create " + vol + " --size 8MiB --class r2 --wait")
 		timed("volume attach " + vol + " n1 --wait")
