@@ -43,6 +43,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	order   decide.Desired
+	kept    []decide.Resource // of earlier orders
 	ordered bool
 	facts   struct { // of this process alone
 		confirmed bool
@@ -50,6 +51,7 @@ type Engine struct {
 		metadata  map[string]remembered // by LV UUID
 		together  map[string]int64
 		apart     map[string]map[drbd.NodeID]time.Time // by resource
+		wasUp     map[string]bool                      // by resource
 		verifying map[string]decide.Verifying          // by operation
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
@@ -77,6 +79,7 @@ type key struct {
 // NewEngine makes an Engine without an order.
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
+	e.facts.wasUp = map[string]bool{}
 	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
 	return e
@@ -85,14 +88,19 @@ func NewEngine(c Config) *Engine {
 // Order puts an order in force. confirmed: a coordinator said so since this
 // process started; one that is not never takes such a one's place.
 func (e *Engine) Order(d decide.Desired, confirmed bool) {
+	kept := e.Journal.Kept()
 	e.mu.Lock()
 	if e.facts.confirmed && !confirmed {
 		e.mu.Unlock()
 		return
 	}
 	before, as := e.order, e.ordered && e.facts.confirmed == confirmed
-	e.order, e.ordered, e.facts.confirmed = d, true, confirmed
+	e.order, e.kept, e.ordered, e.facts.confirmed = d, kept, true, confirmed
 	wanted := map[string]bool{}
+	for _, r := range kept {
+		wanted[r.Name] = true
+		e.key(r.Name).dirty = true
+	}
 	for _, name := range d.Keys() {
 		wanted[name] = true
 		k := e.key(name)

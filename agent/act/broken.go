@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"rvol/agent/decide"
 	"rvol/drbd"
@@ -15,7 +16,7 @@ func (e *Engine) doWithPeer(ctx context.Context, step decide.Step) error {
 	case decide.MeetAgain:
 		return e.run(s.Operation, "connected", func() error { return e.meetAgain(ctx, s) })
 	case decide.TakeAsGood:
-		return e.run(s.Operation, "UpToDate by order", func() error { return e.DRBD.Tool().ForcePrimary(ctx, e.ref(s.Target)) })
+		return e.run(s.Operation, "UpToDate by order", func() error { return e.takeAsGood(ctx, s) })
 	case decide.Repair:
 		return e.run(s.Operation, "what differed is being copied", func() error { return e.repair(ctx, s) })
 	case decide.Verify:
@@ -58,6 +59,36 @@ func (e *Engine) meetAgain(ctx context.Context, s decide.MeetAgain) error {
 		return err
 	}
 	return tool.ConnectDiscarding(ctx, ref, s.Peer)
+}
+
+// demoteTries is how often a device is tried that udev looks at for a moment, as it does at
+// every new Primary.
+const (
+	demoteTries = 50
+	demotePause = 100 * time.Millisecond
+)
+
+// takeAsGood makes the disk UpToDate, and the node what it was before: nobody is to take the
+// Primary that DRBD makes it for one that was granted.
+func (e *Engine) takeAsGood(ctx context.Context, s decide.TakeAsGood) error {
+	tool, ref := e.DRBD.Tool(), e.ref(s.Target)
+	if err := tool.ForcePrimary(ctx, ref); err != nil || s.Stay {
+		return err
+	}
+	for range demoteTries {
+		err := tool.Secondary(ctx, ref)
+		if !errors.Is(err, drbd.ErrHeldOpen) {
+			return err
+		}
+		pause := time.NewTimer(demotePause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		}
+	}
+	return nil // it is demoted as any that is not to be Primary
 }
 
 // verify begins on every device; the rest is seen.

@@ -33,7 +33,9 @@ func (e *Engine) input(name string) decide.Input {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	in.Desired = e.order
+	in.Desired, in.Kept = e.order, e.kept
+	e.facts.wasUp[name] = e.facts.wasUp[name] || len(d.Resources) > 0
+	in.Facts.WasUp = e.facts.wasUp[name]
 	in.Facts.Confirmed = e.facts.confirmed
 	in.Facts.Applied = map[string]string{name: e.facts.applied[name]}
 	in.Facts.Together = map[string]int64{name: e.facts.together[name]}

@@ -104,7 +104,7 @@ func (p *planner) takeAsGood(op Operation, r Resource) (Step, string) {
 			}
 		}
 	}
-	return TakeAsGood{Target: r.target(len(r.Peers) == 0), Operation: op.ID}, ""
+	return TakeAsGood{Target: r.target(len(r.Peers) == 0), Operation: op.ID, Stay: p.up.Role == drbd.Primary}, ""
 }
 
 // pairs are the devices of a replica as they stand with a peer; ok: it is connected and

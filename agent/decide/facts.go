@@ -22,6 +22,8 @@ type Facts struct {
 	// Together is the newest round after whose order both copies of a
 	// resource were seen together, by resource.
 	Together map[string]int64
+	// WasUp: this process has seen the resource looked at up.
+	WasUp bool
 	// Apart is since when peers of the resource looked at are given up by DRBD, by the
 	// node's clock.
 	Apart map[drbd.NodeID]time.Time

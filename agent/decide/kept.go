@@ -25,3 +25,25 @@ func released(d Desired, r Resource) bool {
 		})
 	})
 }
+
+// forgotten finds a resource that coordinators have forgotten.
+func (in Input) forgotten(key string) (Resource, bool) {
+	i := slices.IndexFunc(in.Kept, func(r Resource) bool { return r.Name == key })
+	if i < 0 {
+		return Resource{}, false
+	}
+	_, named := in.Desired.Resource(key)
+	return in.Kept[i], !named
+}
+
+// revive brings up, once after the node began, what coordinators have forgotten: Secondary, from
+// the file that is there. Who takes it down by hand afterwards is not contradicted.
+func (p *planner) revive(r Resource) {
+	if p.isUp || p.in.Facts.WasUp || !p.hasFile || p.owner.Replica != r.ReplicaUID || p.drbdUsable() != nil {
+		return
+	}
+	p.passive = true
+	if ready, why := p.disks(r); ready && why == nil {
+		p.bringUp(r, p.file)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rvol/agent/decide"
+	"rvol/drbd"
 )
 
 func TestWhatNoOrderReleasedIsKept(t *testing.T) {
@@ -42,5 +43,32 @@ func TestWhatNoOrderReleasedIsKept(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestWhatCoordinatorsForgotComesUpOnce(t *testing.T) {
+	forgotten := func(v drbd.Version) *world {
+		w := empty(v).formed()
+		w.Kept, w.Desired.Resources = w.Desired.Resources, nil
+		w.down()
+		w.Observed.Links = map[string]string{}
+		w.Observed.Metadata[lvUUID] = decide.Metadata{Current: 7, Device: w.Kept[0].DeviceUUID(0)}
+		return w
+	}
+	up := "bring up rvol-db\nlink rvol/db to /dev/drbd10000\nlink drbd/by-res/rvol-db/0 to /dev/drbd10000"
+	for _, c := range []planCase{
+		{"after a boot, on 8.4", forgotten(v84), up},
+		{"and on 9", forgotten(v9), up},
+		{"before a coordinator has spoken", forgotten(v9).with(func(w *world) { w.Facts.Confirmed = false }), up},
+		{"its volume is not active yet", forgotten(v9).with(func(w *world) { w.Observed.LVs[0].Active = false }), "activate LV vg0/rvol-db.0.0"},
+		{"somebody took it down", forgotten(v9).with(func(w *world) { w.Facts.WasUp = true }), ""},
+		{"its file is gone", forgotten(v9).with(func(w *world) { w.Observed.Files = nil }), ""},
+		{"the file is another's", forgotten(v9).with(func(w *world) { w.Kept[0].ReplicaUID = "other" }), ""},
+		{"its volume is gone", forgotten(v9).with(func(w *world) { w.Observed.LVs = nil }), ""},
+		{"its disk is another's", forgotten(v9).with(func(w *world) { w.Observed.Metadata[lvUUID] = decide.Metadata{Current: 7, Device: 9} }), ""},
+	} {
+		if diff := cmp.Diff(c.want, says(decide.Next(c.w.Input, res))); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
 	}
 }

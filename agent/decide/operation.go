@@ -201,6 +201,8 @@ func Looks(in Input, key string) []Look {
 	var looks []Look
 	if r, ok := in.Desired.Resource(key); ok {
 		looks = p.resourceLooks(r)
+	} else if r, ok := in.forgotten(key); ok && !p.isUp && !in.Facts.WasUp {
+		looks = p.resourceLooks(r)
 	}
 	for _, rel := range in.Desired.Releases {
 		if rel.Resource != key || p.isUp {

@@ -9,6 +9,7 @@ import (
 // Input is all that a decision may look at.
 type Input struct {
 	Desired  Desired
+	Kept     []Resource // of earlier orders: the newest does not name them, and none released them
 	Observed Observed
 	Facts    Facts
 }
@@ -25,6 +26,8 @@ func Next(in Input, key string) Plan {
 	}
 	if r, ok := in.Desired.Resource(key); ok {
 		p.resource(r)
+	} else if r, ok := in.forgotten(key); ok {
+		p.revive(r)
 	}
 	for _, op := range in.Desired.Operations {
 		if op.Type == CreateVGOperation && in.Desired.operationKey(op) == key && !p.passive {

@@ -164,6 +164,7 @@ type (
 	TakeAsGood struct {
 		Target
 		Operation string
+		Stay      bool // Primary, which DRBD makes it: it is in use
 	}
 	// Verify runs an operation: compare with a peer. It goes on after the step.
 	Verify struct {

@@ -217,6 +217,10 @@ func (p *peerDev) meet(v verdict) {
 		return
 	}
 	d.md.Crashed, r.md.Crashed = false, false
+	if d.res.is84() { // sanitize_state: what is connected is not merely Consistent
+		d.settleState()
+		r.settleState()
+	}
 	switch v {
 	case source, sourceFull:
 		p.startResync(v == sourceFull)
@@ -237,6 +241,14 @@ func (p *peerDev) introduce(r *device) {
 	p.repl, p.suspended, p.disk = drbd.Established, "no", drbd.DUnknown
 	if r != nil {
 		p.disk, p.client = r.state, r.client
+	}
+}
+
+// settleState is what becomes of good data when two of DRBD 8.4 are connected; who is to be
+// written to is Inconsistent right afterwards.
+func (d *device) settleState() {
+	if d.state == drbd.Consistent || d.state == drbd.Outdated {
+		d.setState(drbd.UpToDate)
 	}
 }
 

@@ -102,6 +102,21 @@ var fencingBehaviours = []behaviour{
 		b.reads(4096, 2)
 		b.reads(8192, 3)
 	}},
+	{says: "8.4: two that lost power at once are UpToDate when they meet", only: 84, play: func(s *stage) {
+		a, b := s.fenced()
+		a.primary()
+		a.write(0, 1)
+		a.PowerOff(s.T)
+		b.PowerOff(s.T)
+		a.PowerOn(s.T)
+		b.PowerOn(s.T)
+		a.up()
+		b.up()
+		a.upToDate()
+		b.upToDate()
+		b.primary()
+		b.reads(0, 1)
+	}},
 	{says: "8.4: a frozen Primary goes on when its peer is back, which gets what was under way", only: 84, play: func(s *stage) {
 		a, b := s.fenced()
 		a.primary()
