@@ -40,14 +40,8 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 	if err := now.write(a.env.Stdout); err != nil {
 		return err
 	}
-	if len(e.GetPending()) > 0 {
-		asked := a.pending(e.GetVolume(), e.GetPending())
-		if _, err := fmt.Fprintf(a.env.Stdout, "\n%s\n", asked.title); err != nil {
-			return err
-		}
-		if err := asked.table.write(a.env.Stdout); err != nil {
-			return err
-		}
+	if err := a.writePending(e); err != nil {
+		return err
 	}
 	if len(e.GetDecisions()) == 0 {
 		a.note("No decision about %s is kept.", e.GetVolume())
@@ -72,4 +66,16 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 		return err
 	}
 	return a.eventTable(e.GetEvents()).write(a.env.Stdout)
+}
+
+// writePending tells what the replicas ask of the mesh; nothing: they ask nothing.
+func (a *app) writePending(e *adminv1.VolumeExplanation) error {
+	if len(e.GetPending()) == 0 {
+		return nil
+	}
+	asked := a.pending(e.GetVolume(), e.GetPending())
+	if _, err := fmt.Fprintf(a.env.Stdout, "\n%s\n", asked.title); err != nil {
+		return err
+	}
+	return asked.table.write(a.env.Stdout)
 }
