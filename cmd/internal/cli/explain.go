@@ -43,6 +43,20 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 	if err := a.writePending(e); err != nil {
 		return err
 	}
+	if err := a.writeDecisions(e); err != nil {
+		return err
+	}
+	if len(e.GetEvents()) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(a.env.Stdout, "\nThe newest events of %s; all of them: rvol event list --volume %s\n", e.GetVolume(), e.GetVolume()); err != nil {
+		return err
+	}
+	return a.eventTable(e.GetEvents()).write(a.env.Stdout)
+}
+
+// writeDecisions tells of the decisions that are kept, or that there is none.
+func (a *app) writeDecisions(e *adminv1.VolumeExplanation) error {
 	if len(e.GetDecisions()) == 0 {
 		a.note("No decision about %s is kept.", e.GetVolume())
 	}
@@ -59,13 +73,7 @@ func (a *app) writeExplanation(e *adminv1.VolumeExplanation) error {
 			return err
 		}
 	}
-	if len(e.GetEvents()) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintf(a.env.Stdout, "\nThe newest events of %s; all of them: rvol event list --volume %s\n", e.GetVolume(), e.GetVolume()); err != nil {
-		return err
-	}
-	return a.eventTable(e.GetEvents()).write(a.env.Stdout)
+	return nil
 }
 
 // writePending tells what the replicas ask of the mesh; nothing: they ask nothing.
