@@ -94,6 +94,7 @@ func (m *member) controllers() []control.Controller {
 		control.Volume{},
 		control.Transition{MaxResyncs: m.MaxResyncs},
 		control.Repair{Limits: m.Repairs},
+		control.NewResync(),
 		control.Attachment{},
 		control.Verification{},
 		control.Release{},

@@ -96,7 +96,7 @@ func (c *cluster) lead() {
 	run.Go(func() {
 		Run(ctx, Sources{Store: c.store, Inventory: c.inv, Proposer: c, Log: slog.New(slog.DiscardHandler)},
 			Node{NotReadyAfter: 15 * time.Second, Interval: 5 * time.Second}, Capacity{}, Pool{}, Class{}, Rollout{}, Volume{},
-			NewScheduling(), Transition{}, Repair{}, Attachment{}, Verification{}, Release{})
+			NewScheduling(), Transition{}, Repair{}, NewResync(), Attachment{}, Verification{}, Release{})
 	})
 	c.depose = func() { cancel(); run.Wait() }
 }

@@ -81,23 +81,25 @@ func (c Repair) Decide(w World, key string) (Outcome, error) {
 		}
 		got.Reason, got.Why, out.Again, out.Reason = reason, got.Why+"; "+why, tryAgain, why
 	}
-	out.Txn = c.tell(w, vs, got)
+	out.Txn = tell(w, c, vs, model.Condition{Type: repair.Needed, Reason: got.Reason, Message: got.Why})
 	return out, nil
 }
 
-// tell keeps the condition that says what is wrong; nil: it says so already.
-func (c Repair) tell(w World, vs *model.VolumeStatus, got repair.Verdict) *state.Build {
-	old, was := vs.Conditions.Get(repair.Needed)
-	if got.Reason == "" && !was || was && old.Reason == got.Reason && old.Message == got.Why {
+// tell keeps a condition of a volume that says what is wrong; without a reason nothing is.
+// nil: it says so already.
+func tell(w World, c Controller, vs *model.VolumeStatus, what model.Condition) *state.Build {
+	old, was := vs.Conditions.Get(what.Type)
+	if what.Reason == "" && !was || was && old.Reason == what.Reason && old.Message == what.Message {
 		return nil
 	}
 	next := model.Clone(vs)
-	if got.Reason == "" {
-		next.Conditions = next.Conditions.Without(repair.Needed)
-		return state.NewTxn(Actor(c), fmt.Sprintf("volume %s needs no repair", vs.Name)).Put(next)
+	if what.Reason == "" {
+		next.Conditions = next.Conditions.Without(what.Type)
+		return state.NewTxn(Actor(c), fmt.Sprintf("volume %s: %s no more", vs.Name, what.Type)).Put(next)
 	}
-	next.Conditions = next.Conditions.With(model.Condition{Type: repair.Needed, Status: model.True, Reason: got.Reason, Message: got.Why}, w.Now)
-	return state.NewTxn(Actor(c), fmt.Sprintf("volume %s: %s: %s", vs.Name, got.Reason, got.Why)).Put(next)
+	what.Status = model.True
+	next.Conditions = next.Conditions.With(what, w.Now)
+	return state.NewTxn(Actor(c), fmt.Sprintf("volume %s: %s: %s", vs.Name, what.Reason, what.Message)).Put(next)
 }
 
 // settle ends a repair whose lost copy is back: it stays if its successor is not complete.
