@@ -27,11 +27,15 @@ func TestACopyThatDoesNotGetOnIsTold(t *testing.T) {
 		{"it gets on", []resync.Copy{filling}, "", nil},
 		{"not for long", []resync.Copy{with(func(c *resync.Copy) { c.Still = resync.Patience - time.Second })}, "", nil},
 		{
-			"for long: the second of two", []resync.Copy{filling, with(func(c *resync.Copy) { c.Still, c.Device = resync.Patience, 1 })}, resync.NoProgress,
+			"for long: the second of two",
+			[]resync.Copy{filling, with(func(c *resync.Copy) { c.Still, c.Device = resync.Patience, 1 })},
+			resync.NoProgress,
 			[]string{"device 1 of replica db/1 on node n2: nothing was copied for 10m0s, 12.3 % are", "drbdadm disconnect rvol-db", "the network of n2"},
 		},
 		{
-			"paused", []resync.Copy{with(func(c *resync.Copy) { c.Still, c.State = time.Hour, drbd.PausedSyncT })}, resync.Paused,
+			"paused",
+			[]resync.Copy{with(func(c *resync.Copy) { c.Still, c.State = time.Hour, drbd.PausedSyncT })},
+			resync.Paused,
 			[]string{"drbdadm resume-sync rvol-db` on n2"},
 		},
 	} {
