@@ -52,6 +52,10 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		if len(addresses) > 0 {
 			st.Addresses = addresses
 		}
+		if len(st.Addresses) == 0 {
+			return nil, door.Refuse(model.ErrInvalid, key, "its agent names no replication address, by which peers reach it",
+				"give one with `rvol-agent join --address NETWORK=IP`, and see that an interface of the machine has it")
+		}
 		return state.NewTxn(c.Actor(), fmt.Sprintf("node %s registers, epoch %d", st.Name, st.Epoch)).Put(st), nil
 	})
 	return epoch, err

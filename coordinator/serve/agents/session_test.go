@@ -154,6 +154,7 @@ func TestWhoMayNotRegister(t *testing.T) {
 		{"no host name", func(h *agentv1.Hello) { h.HostName = "" }, "host name"},
 		{"another node's host name", func(h *agentv1.Hello) { h.HostName = "n2.example" }, "that of node n2"},
 		{"another node's address", func(h *agentv1.Hello) { h.Addresses["default"] = "10.0.0.2" }, "that of node n2"},
+		{"no address at all", func(h *agentv1.Hello) { h.Addresses = nil }, "names no replication address"},
 		{"a loopback address", func(h *agentv1.Hello) { h.Addresses["default"] = "127.0.0.1" }, "peers cannot reach it"},
 		{"any address", func(h *agentv1.Hello) { h.Addresses["default"] = "0.0.0.0" }, "peers cannot reach it"},
 		{"no address", func(h *agentv1.Hello) { h.Addresses["default"] = "here" }, "want an IP address"},

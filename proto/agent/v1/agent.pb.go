@@ -724,8 +724,6 @@ type Hello struct {
 	Addresses     map[string]string      `protobuf:"bytes,7,rep,name=addresses,proto3" json:"addresses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // network name -> replication address
 	Capabilities  *Capabilities          `protobuf:"bytes,8,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
 	Accepted      *Order                 `protobuf:"bytes,9,opt,name=accepted,proto3" json:"accepted,omitempty"` // newest order accepted
-	Health        string                 `protobuf:"bytes,10,opt,name=health,proto3" json:"health,omitempty"`    // host:port where this agent answers health checks; empty: nowhere
-	Local         []string               `protobuf:"bytes,11,rep,name=local,proto3" json:"local,omitempty"`      // all IP addresses of the machine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,20 +817,6 @@ func (x *Hello) GetCapabilities() *Capabilities {
 func (x *Hello) GetAccepted() *Order {
 	if x != nil {
 		return x.Accepted
-	}
-	return nil
-}
-
-func (x *Hello) GetHealth() string {
-	if x != nil {
-		return x.Health
-	}
-	return ""
-}
-
-func (x *Hello) GetLocal() []string {
-	if x != nil {
-		return x.Local
 	}
 	return nil
 }
@@ -4301,7 +4285,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\"?\n" +
 	"\x05Order\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xcf\x03\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\xa1\x03\n" +
 	"\x05Hello\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1b\n" +
 	"\thost_name\x18\x02 \x01(\tR\bhostName\x12\x1d\n" +
@@ -4312,10 +4296,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06kernel\x18\x06 \x01(\tR\x06kernel\x12A\n" +
 	"\taddresses\x18\a \x03(\v2#.rvol.agent.v1.Hello.AddressesEntryR\taddresses\x12?\n" +
 	"\fcapabilities\x18\b \x01(\v2\x1b.rvol.agent.v1.CapabilitiesR\fcapabilities\x120\n" +
-	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\x12\x16\n" +
-	"\x06health\x18\n" +
-	" \x01(\tR\x06health\x12\x14\n" +
-	"\x05local\x18\v \x03(\tR\x05local\x1a<\n" +
+	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\x01\n" +
