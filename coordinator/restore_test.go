@@ -189,6 +189,50 @@ func TestALoneSurvivorGoesOnAndTheOthersJoinAnew(t *testing.T) {
 	})
 }
 
+// All disks of all coordinators are lost, and a snapshot was saved elsewhere: a new cluster of the
+// same name takes it, its own members and keys stay in force.
+func TestASavedStateOutlivesAllCoordinators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := three(t)
+		c.makePool("c1", "before")
+		if err := c.restore("c1", "test", c.snapshot("c1")); err != nil { // so that its incarnation is above that of a new cluster
+			t.Fatal(err)
+		}
+		saved := c.snapshot("c1")
+		for _, name := range []string{"c1", "c2", "c3"} {
+			c.stop(name)
+			if err := os.RemoveAll(c.at(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		anew := InitConfig{Dir: c.at("c1"), Cluster: "test", Name: "c1", API: "c1:7170", Raft: "c1:7171", AdminConfig: c.adminConfig(), Version: "test"}
+		if err := os.Remove(c.adminConfig()); err != nil {
+			t.Fatal(err)
+		}
+		if err := Init(anew); err != nil {
+			t.Fatal(err)
+		}
+		c.start("c1")
+		c.until("the new c1 leads", func() bool { s, err := c.status("c1", false); return err == nil && s.GetIncarnation() == 1 })
+		c.join("c2")
+		if err := c.restore("c1", "test", saved); err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.status("c2", false)
+		if err != nil || s.GetIncarnation() != 3 || !s.GetReconciling() || len(s.GetMembers()) != 2 {
+			t.Fatalf("status %v, %v: want two members, reconciling, an incarnation above that of the snapshot", s, err)
+		}
+		if _, err := c.accept("c1"); err != nil {
+			t.Fatal(err)
+		}
+		if list, _, err := c.poolsVia("c2"); err != nil || len(list) != 1 || list[0].GetMeta().GetName() != "before" {
+			t.Errorf("pools %v, %v: want the one of the snapshot", list, err)
+		}
+		c.join("c3") // with a token of the new cluster, whose CA signs its key
+		c.same("c1", "c2", "c3")
+	})
+}
+
 func TestADeadMemberIsRemovedOnlyWhileThreeOthersVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

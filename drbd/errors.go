@@ -37,6 +37,7 @@ var (
 	ErrNoUpToDate       = errors.New("no UpToDate data within reach")
 	ErrNotFenced        = errors.New("the peer is not reached, and not known to be outdated")
 	ErrNotFresh         = errors.New("connected and not just created")
+	ErrTransient        = errors.New("the connection is about to change: try again")
 	ErrResync           = errors.New("not while a resync or verify runs")
 	ErrGarbage          = errors.New("tool printed what cannot be read")
 )
@@ -113,6 +114,7 @@ var numbers = map[int]error{
 	-7:  ErrNotFenced,        // SS_PRIMARY_NOP, with fencing
 	-12: ErrHeldOpen,         // SS_DEVICE_IN_USE; 8.4.11/056, 9.3.3/285
 	-15: ErrNoConnection,     // SS_NEED_CONNECTION; 8.4.11/100
+	-18: ErrTransient,        // SS_IN_TRANSIENT_STATE; disconnect of 8.4 during a handshake
 	-25: ErrNoQuorum,         // SS_NO_QUORUM; 9.3.3/315
 }
 

@@ -55,18 +55,36 @@ func (e *Engine) meetAgain(ctx context.Context, s decide.MeetAgain) error {
 		}
 		return err
 	}
-	if err := tool.Disconnect(ctx, ref, s.Peer); err != nil && !errors.Is(err, drbd.ErrNoConnection) {
+	err := patiently(ctx, drbd.ErrTransient, func() error { return tool.Disconnect(ctx, ref, s.Peer) })
+	if err != nil && !errors.Is(err, drbd.ErrNoConnection) {
 		return err
 	}
 	return tool.ConnectDiscarding(ctx, ref, s.Peer)
 }
 
-// demoteTries is how often a device is tried that udev looks at for a moment, as it does at
-// every new Primary.
+// tries and pause are for what passes by itself: udev looks at every new Primary for a moment,
+// and DRBD 8.4 changes no connection that shakes hands.
 const (
-	demoteTries = 50
-	demotePause = 100 * time.Millisecond
+	tries = 50
+	pause = 100 * time.Millisecond
 )
+
+// patiently tries again what is refused for a reason that passes.
+func patiently(ctx context.Context, passing error, do func() error) error {
+	for range tries {
+		if err := do(); !errors.Is(err, passing) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+	return do()
+}
 
 // takeAsGood makes the disk UpToDate, and the node what it was before: nobody is to take the
 // Primary that DRBD makes it for one that was granted.
@@ -75,20 +93,11 @@ func (e *Engine) takeAsGood(ctx context.Context, s decide.TakeAsGood) error {
 	if err := tool.ForcePrimary(ctx, ref); err != nil || s.Stay {
 		return err
 	}
-	for range demoteTries {
-		err := tool.Secondary(ctx, ref)
-		if !errors.Is(err, drbd.ErrHeldOpen) {
-			return err
-		}
-		pause := time.NewTimer(demotePause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		}
+	err := patiently(ctx, drbd.ErrHeldOpen, func() error { return tool.Secondary(ctx, ref) })
+	if errors.Is(err, drbd.ErrHeldOpen) {
+		return nil // it is demoted as any that is not to be Primary
 	}
-	return nil // it is demoted as any that is not to be Primary
+	return err
 }
 
 // verify begins on every device; the rest is seen.
@@ -124,7 +133,7 @@ func (e *Engine) repair(ctx context.Context, s decide.Repair) error {
 		}
 		return nil
 	}
-	if err := tool.Disconnect(ctx, ref, s.Peer); err != nil {
+	if err := patiently(ctx, drbd.ErrTransient, func() error { return tool.Disconnect(ctx, ref, s.Peer) }); err != nil {
 		return err
 	}
 	for volume, minor := range s.Minors {
