@@ -19,9 +19,13 @@ for p in git make gcc libc6-dev ca-certificates bash-completion zsh fish "$@"; d
 done
 # shellcheck disable=SC2086 # a list of words
 [ -z "$want" ] || install $want
-# The dashboard is tested in a real browser. Ubuntu's own package of that name is a snap, which shuts itself in too well.
+# The dashboard is tested in a real browser. Ubuntu has it as a snap only, which does not reach the tests' files.
 if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
-  install chromium fonts-dejavu-core
+  if [ -n "$(apt-cache search --names-only '^chromium$')" ] || { $root apt-get update -qq && [ -n "$(apt-cache search --names-only '^chromium$')" ]; }; then
+    install chromium fonts-dejavu-core
+  else
+    echo "setup: no package chromium here: put chromium or google-chrome on PATH, or the tests of the dashboard fail" >&2
+  fi
 fi
 # Any Go from 1.21 on fetches the toolchain that go.mod asks for by itself.
 minor=$(go env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p')

@@ -66,6 +66,10 @@ func TestDashboard(t *testing.T) {
 	b.Until("document.querySelector('h1').textContent === 'Your session is over'")
 	b.Visit(link)
 	b.Until("document.querySelector('#says').textContent.includes('has been used')")
+
+	// Another link lets in again, in the same window.
+	b.Visit(strings.TrimSpace(must(t, s, "dashboard -q")))
+	b.Until("document.documentElement.dataset.whole")
 }
 
 // look takes pictures of every page, in light and dark.

@@ -1,7 +1,4 @@
 // Exchanges the secret of a link for a session. The secret stands behind #, and leaves the address at once.
-const secret = location.hash.slice(1);
-history.replaceState(null, "", "/login");
-
 const says = document.getElementById("says");
 
 function refused(why) {
@@ -10,6 +7,8 @@ function refused(why) {
 }
 
 async function enter() {
+  const secret = location.hash.slice(1);
+  history.replaceState(null, "", "/login");
   if (!secret) return refused("There is no link here.");
   const answer = await fetch("/session", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ secret }),
@@ -19,4 +18,7 @@ async function enter() {
   refused(error);
 }
 
-enter().catch(() => refused("The coordinator does not answer. Ask for another link, and try again."));
+const tryIt = () => enter().catch(() => refused("The coordinator does not answer. Ask for another link, and try again."));
+
+tryIt();
+addEventListener("hashchange", tryIt); // another link, in the window that refused the last
