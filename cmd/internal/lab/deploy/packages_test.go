@@ -32,6 +32,7 @@ func TestPackages(t *testing.T) {
 	f.rvol("volume create db-1 --size 64MiB --class r2 --wait")
 	f.mountsAtBoot()
 	f.upgradesUnderAWriter()
+	f.keepsSecrets()
 	f.rebootsWithItsMount()
 	f.removalLeavesEverything()
 }
@@ -114,6 +115,18 @@ func (f *failover) upgradesUnderAWriter() {
 	f.rvol("volume detach db-1 n1 --wait")
 }
 
+// keepsSecrets looks for the volumes' secrets in the logs of this boot, whose daemons say everything, in command lines, and in files
+// that others may read.
+func (f *failover) keepsSecrets() {
+	f.Helper()
+	f.on("n1", `sed -n 's/.*shared-secret "\(.*\)";.*/\1/p' /etc/drbd.d/rvol/*.res | sort -u >/run/secrets
+		[ $(wc -w </run/secrets) = 2 ] || { echo "there are not two secrets" >&2; exit 1; }
+		if journalctl -b --no-pager | grep -F -f /run/secrets >&2; then exit 1; fi
+		if cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -F -f /run/secrets >&2; then exit 1; fi
+		if find /etc/drbd.d/rvol /var/lib/rvol -type f -perm /077 | grep . >&2; then exit 1; fi
+		rm /run/secrets`)
+}
+
 // rebootsWithItsMount boots the node that has a mount in its fstab. Down it goes in order: the volume is not in use while it is off.
 func (f *failover) rebootsWithItsMount() {
 	f.Helper()
@@ -140,7 +153,7 @@ func (f *failover) removalLeavesEverything() {
 	f.eventually(`(?m)^fs .*ready`, "volume list")
 	before := f.on("n1", "lvs --noheadings -o lv_name,lv_uuid | sort; find /var/lib/rvol /etc/drbd.d/rvol -type f | sort")
 	f.on("n1", "dpkg -r rvol-agent rvol-coordinator rvol >/run/dpkg.log 2>&1 && dpkg -P rvol-agent rvol-coordinator rvol >>/run/dpkg.log 2>&1 || { cat /run/dpkg.log >&2; exit 1; }")
-	f.on("n1", `! pidof rvol-agent rvol-coordinator; ! [ -e /usr/bin/rvol-agent ]; [ -e /var/lib/rvol/agent/node.json ]
+	f.on("n1", `if pidof rvol-agent rvol-coordinator || [ -e /usr/bin/rvol-agent ]; then echo "rvol is still there" >&2; exit 1; fi
 		echo after >/srv/fs/data && sync -f /srv/fs/data
 		drbdsetup status | grep -A9 rvol-fs`)
 	if after := f.on("n1", "lvs --noheadings -o lv_name,lv_uuid | sort; find /var/lib/rvol /etc/drbd.d/rvol -type f | sort"); after != before {
