@@ -37,6 +37,7 @@ var looks = []look{ // the same
 		1,
 		regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9+/._~-]{8,}=*`), "${1} " + Removed,
 	},
+	{[]string{"/login#"}, 1, regexp.MustCompile(`(/login#)[^\s"']+`), "${1}" + Removed}, // of the dashboard, once
 	{words, 3, regexp.MustCompile(`(?i)(` + word + `\\?["']?\s*[:=]\s*)` + value), `${1}"` + Removed + `"`},
 	{words, 3, regexp.MustCompile(`(?i)((?:shared-secret|--?[a-z-]*` + word + `)\s+)` + value), `${1}"` + Removed + `"`},
 }

@@ -63,6 +63,7 @@ func TestWhatLooksLikeASecretGoes(t *testing.T) {
 		{base64.StdEncoding.EncodeToString([]byte(pem)), base64.StdEncoding.EncodeToString([]byte(pem))[40:60], ""},
 		{`{"luks_passphrase": "hunter2", "size": 1}`, "hunter2", `{"luks_passphrase": "[removed]", "size": 1}`},
 		{`{"text": "{\"password\": \"hunter2\"}"}`, "hunter2", ""},
+		{"open https://c1:7170/login#0123456789abcdef now", "0123456789abcdef", "open https://c1:7170/login#[removed] now"},
 		{"password=hunter2 user=root", "hunter2", `password="[removed]" user=root`},
 		{"Authorization: Bearer aHVudGVyMg.aHVudGVyMg", "aHVudGVyMg", "Authorization: Bearer [removed]"},
 		{"rvol-agent join --token=hunter2 --name n1", "hunter2", `rvol-agent join --token="[removed]" --name n1`},
