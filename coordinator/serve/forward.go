@@ -46,9 +46,10 @@ type call struct {
 type forwarder struct {
 	cfg Config
 
-	mu   sync.Mutex
-	to   string // name and address
-	conn *grpc.ClientConn
+	mu     sync.Mutex
+	to     string // name and address
+	conn   *grpc.ClientConn
+	former sync.WaitGroup // connections that are being closed
 }
 
 func newForwarder(c Config) *forwarder { return &forwarder{cfg: c} }
@@ -56,8 +57,16 @@ func newForwarder(c Config) *forwarder { return &forwarder{cfg: c} }
 func (f *forwarder) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.conn != nil {
-		_ = f.conn.Close() // nothing is written through it any more
+	f.leave()
+	f.former.Wait()
+}
+
+// leave closes the connection beside everything else: its last words may stall for seconds
+// on a link that is cut, and nobody who calls another leader shall wait for that. It is
+// called with the lock held.
+func (f *forwarder) leave() {
+	if conn := f.conn; conn != nil {
+		f.former.Go(func() { _ = conn.Close() }) // calls through it end with Unavailable, as they should
 		f.conn, f.to = nil, ""
 	}
 }
@@ -81,9 +90,7 @@ func (f *forwarder) connect(l door.Leadership) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
-	if f.conn != nil {
-		_ = f.conn.Close() // calls to the former leader end with Unavailable, as they should
-	}
+	f.leave()
 	f.conn, f.to = conn, to
 	return conn, nil
 }

@@ -1,13 +1,17 @@
 package serve
 
 import (
+	"context"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -130,6 +134,60 @@ func TestWithoutALeader(t *testing.T) {
 			t.Errorf("a write during an election did not wait for its end: %v", err)
 		}
 	})
+}
+
+// A connection to a leader that is cut off takes its time to close.
+func TestNobodyWaitsForTheConnectionToAFormerLeader(t *testing.T) {
+	bubble(t, func(w *world) {
+		t := w.t
+		cut := false
+		f := newForwarder(Config{
+			Out: identity.ClientTLS(w.source(identity.Server, "c3", time.Now()), identity.Peers{Allow: identity.AllowRoles(identity.Server), Known: w.known}),
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := w.dial(ctx, addr)
+				return &cuttable{Conn: conn, cut: &cut, closed: make(chan struct{})}, err
+			},
+		})
+		defer f.close()
+		conn, err := f.connect(door.Leadership{Leader: "c1", Addr: "c1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Connect()
+		synctest.Wait()
+		if got := conn.GetState(); got != connectivity.Ready {
+			t.Fatalf("the connection is %s", got)
+		}
+		cut = true
+		begun := time.Now()
+		if _, err := f.connect(door.Leadership{Leader: "c2", Addr: "c2"}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("who calls the new leader waited %s for the former one", took)
+		}
+	})
+}
+
+// cuttable is a connection whose writes stall once it is cut.
+type cuttable struct {
+	net.Conn
+	cut    *bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *cuttable) Write(b []byte) (int, error) {
+	if *c.cut {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *cuttable) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 func TestALeaderThatIsNoneAsksAgain(t *testing.T) {
