@@ -24,7 +24,7 @@ type LVM struct {
 	wake    chan struct{}
 
 	mu      sync.Mutex
-	reading map[string]*sync.Mutex // by VG name: one look at a time
+	reading map[string]chan struct{} // by VG name: one look at a time
 	report  lvm.Report
 	stale   map[string]string    // by VG name: why it could not be read
 	read    map[string]time.Time // by VG name: when the look began that is known
@@ -61,7 +61,7 @@ type LVMView struct {
 func NewLVM(tool *lvm.Tool, locks *storage.Locks, root string, changed func()) *LVM {
 	return &LVM{
 		tool: tool, locks: locks, root: root, changed: changed, wake: make(chan struct{}, 1), configErr: "not looked at yet",
-		reading: map[string]*sync.Mutex{}, stale: map[string]string{}, read: map[string]time.Time{}, err: "not looked at yet",
+		reading: map[string]chan struct{}{}, stale: map[string]string{}, read: map[string]time.Time{}, err: "not looked at yet",
 	}
 }
 
@@ -107,12 +107,16 @@ func (l *LVM) Fresh(ctx context.Context, vg string, age time.Duration) {
 	l.mu.Lock()
 	turn, ok := l.reading[vg]
 	if !ok {
-		turn = &sync.Mutex{}
+		turn = make(chan struct{}, 1)
 		l.reading[vg] = turn
 	}
 	l.mu.Unlock()
-	turn.Lock()
-	defer turn.Unlock()
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return // nobody waits for a tool that is slow
+	}
 	l.mu.Lock()
 	last := l.read[vg]
 	l.mu.Unlock()

@@ -137,6 +137,35 @@ func TestWhatLVMHoldsIsTold(t *testing.T) {
 	})
 }
 
+func TestNothingIsAskedOfToolsThatAreNotKnownYet(t *testing.T) {
+	t.Parallel()
+	d := observe.NewDRBD(nil, nil, slog.New(slog.DiscardHandler), func(...string) {})
+	if _, err := d.Metadata(t.Context(), decide.Look{}, ""); err == nil {
+		t.Error("metadata were read")
+	}
+	if _, _, err := d.Fresh(t.Context(), "rvol-db"); err == nil {
+		t.Error("the kernel was asked")
+	}
+}
+
+func TestNobodyWaitsForALookThatIsStuckOnceItIsToEnd(t *testing.T) {
+	open(t, func(t *testing.T, e *eyes) {
+		release := e.LVM.Hang("fullreport")
+		defer release()
+		var first sync.WaitGroup
+		first.Go(func() { e.lvm.Fresh(t.Context(), "vg0", 0) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		e.lvm.Fresh(ctx, "vg0", 0)
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("waited %s, want no longer than asked for", took)
+		}
+		first.Wait()
+	})
+}
+
 func TestWhatWasKnownOfLVMIsKeptAndSaidToBeOld(t *testing.T) {
 	for name, garbage := range map[string]string{"garbage": "{", "half an answer": `{"report":[{"vg":[{`, "another answer": `{}`} {
 		t.Run(name, func(t *testing.T) {
