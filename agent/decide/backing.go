@@ -114,9 +114,9 @@ func (p *planner) metadata(r Resource, d Device, lv LV) (Step, *Refusal) {
 		return nil, refuse(Other, "metadata of %s/%s could not be read: %s", lv.VG, lv.Name, cmp.Or(md.Err, "not looked at"))
 	}
 	switch {
-	case md.None && !r.Formed && fact.LV != "" && fact.LVUUID == "":
-		// lvcreate outlived the agent that began it, and the coordinator heard
-		// of the volume before this agent wrote it down: go on where it ended.
+	case md.None && !r.served() && fact.LV != "" && fact.LVUUID == "":
+		// lvcreate outlived the agent that began it, or failed after its work, and the
+		// coordinator heard of the volume before this agent wrote it down: go on where it ended.
 		return p.make(CreateLV{Cluster: p.in.Desired.Cluster, Backing: *d.Backing})
 	case md.None:
 		return nil, refuseForGood(Foreign, "ForeignDiskDetected: LV %s/%s has no metadata of DRBD, and this agent did not just make it", lv.VG, lv.Name)
@@ -125,6 +125,10 @@ func (p *planner) metadata(r Resource, d Device, lv LV) (Step, *Refusal) {
 	}
 	return nil, nil
 }
+
+// served says that the replica is a full member of a formed volume: its disk has data, or
+// had. The disk of one that is still to join was never given to DRBD.
+func (r Resource) served() bool { return r.Formed && r.Member && r.attaches() }
 
 // slots is the number of bitmap slots in the metadata.
 func (r Resource) slots() int {

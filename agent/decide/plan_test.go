@@ -47,6 +47,10 @@ func TestPreconfigure(t *testing.T) {
 			w.Facts.Backings["res-0"] = decide.BackingFact{VGUUID: vgUUID, LV: "rvol-db.0.0"}
 			w.r().Devices[0].Backing.LVUUID = lvUUID
 		}), "create LV vg0/rvol-db.0.0 of 20971520 bytes"},
+		{"the same for a copy that joins a formed volume", empty(v9).created().with(func(w *world) {
+			w.Facts.Backings["res-0"] = decide.BackingFact{VGUUID: vgUUID, LV: "rvol-db.0.0"}
+			w.r().Devices[0].Backing.LVUUID, w.r().Formed = lvUUID, true
+		}), "create LV vg0/rvol-db.0.0 of 20971520 bytes"},
 		{"its old blocks are not wiped yet: made again, which finishes it", empty(v9).formatted().with(func(w *world) {
 			w.Observed.LVs[0].Unfinished = true
 		}), "create LV vg0/rvol-db.0.0 of 20971520 bytes"},
@@ -117,7 +121,7 @@ func TestRefusals(t *testing.T) {
 			"no metadata where it was made once", empty(v9).formatted().with(func(w *world) { w.Observed.Metadata[lvUUID] = decide.Metadata{None: true} }),
 			"refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata...",
 		},
-		{"no metadata on a formed volume whose making the journal only began", empty(v9).created().with(func(w *world) {
+		{"no metadata on a member of a formed volume whose making the journal only began", empty(v9).member().created().with(func(w *world) {
 			w.Facts.Backings["res-0"] = decide.BackingFact{VGUUID: vgUUID, LV: "rvol-db.0.0"}
 			w.r().Devices[0].Backing.LVUUID, w.r().Formed = lvUUID, true
 		}), "refused for good (foreign): ForeignDiskDetected: LV vg0/rvol-db.0.0 has no metadata..."},
