@@ -199,7 +199,7 @@ func say(a at, why string) Outcome {
 	if a.stored().Message == why {
 		return Outcome{Wait: why}
 	}
-	if early := quiet - a.Now.Sub(spokenFrom(a)); early > 0 {
+	if early := min(quiet, quiet-a.Now.Sub(spokenFrom(a))); early > 0 { // that may have been written by a clock ahead of this one
 		return Outcome{Wait: why, Again: early}
 	}
 	d := newDraft(a.Input, a.index)

@@ -178,6 +178,21 @@ func TestAReplacementReleasesTheOldCopyAndItsIDStaysTaken(t *testing.T) {
 	}
 }
 
+func TestTheOnlyCopyWantedHasNobodyToConfirmWithAfterItMoved(t *testing.T) {
+	t.Parallel()
+	l, _ := layout.NewDRBD84(0, 0)
+	m := newMesh(t, l, true)
+	m.begin(func(in transition.Input) (transition.Outcome, error) {
+		return transition.Replace(in, 0, model.ReplicaPlace{}, false)
+	})
+	if waits := m.run(); waits != "" {
+		t.Fatalf("waits: %s\nafter %s", waits, strings.Join(m.seen, "\n"))
+	}
+	if sole := m.in.Status.Sole; sole != nil {
+		t.Errorf("replica %d goes on alone for ever", *sole)
+	}
+}
+
 // TestWhatAGuardProtects: each guard holds its step back, naming the replica and why.
 func TestWhatAGuardProtects(t *testing.T) {
 	t.Parallel()

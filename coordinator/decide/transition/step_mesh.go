@@ -162,7 +162,7 @@ func leave(a at, d *draft) {
 		mesh.Forget = append(mesh.Forget, id)
 		slices.Sort(mesh.Forget)
 	}
-	if a.old84() && had == model.Diskful && len(mesh.Members) == 1 {
+	if a.old84() && had == model.Diskful && len(mesh.Members) == 1 && a.Layout.Diskful > 1 {
 		d.status.GoesAlone(mesh.Members[0].ID) // until another copy is UpToDate
 	}
 	d.revise()

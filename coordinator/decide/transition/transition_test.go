@@ -75,6 +75,19 @@ func started(t *testing.T) transition.Input {
 	return in
 }
 
+func TestAStepFromTheFutureIsToldOfAllTheSame(t *testing.T) {
+	in := started(t)
+	in = carried(in, transition.Next(in))
+	change := &in.Status.Transitions[0]
+	change.StartedAt = in.Now.Add(time.Hour) // by a leader whose clock was ahead
+	for i := range change.Steps {
+		change.Steps[i].StartedAt = in.Now.Add(time.Hour)
+	}
+	if out := transition.Next(in); out.Wait == "" || out.Again > time.Minute {
+		t.Errorf("%q is told in %s, want soon", out.Wait, out.Again)
+	}
+}
+
 func TestAResizeStepByStep(t *testing.T) {
 	in := started(t)
 	if transition.Growing(in.Status) {
