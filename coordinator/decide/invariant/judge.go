@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rvol/coordinator/decide/compare"
+	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/model"
 	"rvol/drbd"
 )
@@ -169,11 +170,23 @@ func (j judge) forming() []string {
 		}
 	}
 	for _, d := range compare.Differences(j.in.Input) {
-		if d.Kind == compare.Formed {
+		if d.Kind == compare.Formed && !j.bootstrapping(d.Volume) {
 			out = append(out, fmt.Sprintf("%s on %s: %s", d.Object, d.Node, d.Says))
 		}
 	}
 	return out
+}
+
+// bootstrapping says that a volume's first data generation was granted, and that it is not
+// committed yet that there is one. A state that was restored grants nothing.
+func (j judge) bootstrapping(volume string) bool {
+	return !j.in.Cluster.Reconciling && slices.ContainsFunc(j.in.Volumes, func(v compare.Volume) bool {
+		if v.Name != volume || v.Status == nil || v.Status.Formation == nil {
+			return false
+		}
+		s := v.Status.Formation.Step(formation.BootstrapData)
+		return s != nil && s.Status == model.StepActive
+	})
 }
 
 // leftovers lists what nobody knows and what is on its way out.

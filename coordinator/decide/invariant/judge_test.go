@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rvol/coordinator/decide/compare"
+	"rvol/coordinator/decide/formation"
 	"rvol/coordinator/decide/invariant"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -55,6 +56,8 @@ func TestEachPromiseThatIsBrokenIsFound(t *testing.T) {
 			}
 		}},
 		{"I5", "is being formed", func(in *invariant.Input) { in.Volumes[0].Status.Formation = &model.Transition{} }},
+		{"I5", "has not formed it yet", func(in *invariant.Input) { in.Volumes[0].Status.Formed = false }},
+		{"I5", "has not formed it yet", func(in *invariant.Input) { bootstrapping(in); in.Cluster.Reconciling = true }},
 		{"I7", "no reservation has", func(in *invariant.Input) { in.Nodes[0].Seen.VGs[0].LVs[0].Reservation = "unheard-of" }},
 		{"I7", "not proven", func(in *invariant.Input) { in.Reservations[0].State = model.Releasing }},
 		{"I9", "index 21", func(in *invariant.Input) { in.Nodes[0].Seen.Accepted.Index = 21 }},
@@ -71,6 +74,23 @@ func TestEachPromiseThatIsBrokenIsFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// bootstrapping has its first data generation, and it is not committed yet that it has.
+func bootstrapping(in *invariant.Input) {
+	st := in.Volumes[0].Status
+	st.Formed, st.Formation = false, &model.Transition{Steps: []model.TransitionStep{{Name: formation.BootstrapData, Status: model.StepActive}}}
+}
+
+func TestTheFirstDataOfAVolumeAreNoSecondFormation(t *testing.T) {
+	t.Parallel()
+	in := sound()
+	bootstrapping(&in)
+	for _, v := range invariant.Judge(in) {
+		if v.ID == "I5" && v.Status != model.True {
+			t.Errorf("%s: %q", v.Status, v.Findings)
+		}
 	}
 }
 
