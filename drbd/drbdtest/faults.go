@@ -15,7 +15,7 @@ type Fault struct {
 	// Times ends the fault after so many; 0: never.
 	Times int
 
-	Hang   bool                // the command never ends by itself
+	Hang   bool                // the command does not end, and does its work only when the fault does
 	Code   int                 // exit code, with Stderr, in place of running
 	Stderr string              // ...
 	After  bool                // run it first, then fail as said
@@ -33,6 +33,7 @@ func (n *Node) Inject(fault Fault) (remove func()) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		n.dropFault(p)
+		p.Hang = false
 		f.wake()
 	}
 }
@@ -74,10 +75,14 @@ func (n *Node) spoil(ctx context.Context, p *Fault, run func() ([]byte, error)) 
 	if !fails || p.After {
 		out, err = run()
 	}
+	hung := p.Hang
 	for p.Hang {
 		if err := n.waiting(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if hung && !p.After { // whatever held it has let go
+		out, err = run()
 	}
 	if p.Code != 0 {
 		return nil, refuse(p.Code, "%s", p.Stderr)

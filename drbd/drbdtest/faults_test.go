@@ -39,6 +39,14 @@ func TestInjectedFaults(t *testing.T) {
 		remove()
 		_ = p.status(0)
 
+		p.ok(tool.Secondary(t.Context(), p.refs[0]))
+		remove = a.Inject(drbdtest.Fault{Match: "drbdsetup primary", Hang: true})
+		time.AfterFunc(time.Minute, remove)
+		p.ok(tool.Primary(t.Context(), p.refs[0]))
+		if r := p.status(0); r.Role != drbd.Primary {
+			t.Errorf("what hung is to do its work when it goes on: %s", r.Role)
+		}
+
 		a.Inject(drbdtest.Fault{Match: "drbdadm adjust r0", Hang: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -126,7 +126,7 @@ func (p *peerDev) compare() verdict {
 	if !p.comparable() {
 		return noSync
 	}
-	v := p.settleSplitBrain(compareGenerations(d.md, p.slot(), r.md, p.other().slot()))
+	v := p.missed(p.settleSplitBrain(compareGenerations(d.md, p.slot(), r.md, p.other().slot())))
 	full := v == sourceFull || v == targetFull || v == unrelated
 	switch mine, theirs := d.state == drbd.Inconsistent, r.state == drbd.Inconsistent; {
 	case mine && theirs && !d.res.is84(): // neither has anything to give
@@ -141,6 +141,22 @@ func (p *peerDev) compare() verdict {
 		return sourceFull
 	}
 	return source
+}
+
+// missed is for ends of one generation of which one got it from a third node, while the
+// other, Primary, went on without it. DRBD calls such a resync unstable and leaves its target
+// Outdated; here what counts are the Primary's bits.
+func (p *peerDev) missed(v verdict) verdict {
+	d, r := p.device(), p.remote()
+	switch {
+	case v != noSync || d.md.Current != r.md.Current || d.res.is84():
+		return v
+	case d.res.role == drbd.Primary && p.slot().OutOfSync != nil:
+		return source
+	case r.res.role == drbd.Primary && p.other().slot().OutOfSync != nil:
+		return target
+	}
+	return noSync
 }
 
 // settleSplitBrain lets the end that gives up its changes take the other's.

@@ -128,8 +128,23 @@ func (p *peerDev) copyBlocks(chunk extents) bool {
 		}
 		p.slot().OutOfSync = p.slot().OutOfSync.remove(e)
 		o.slot().OutOfSync = o.slot().OutOfSync.remove(e)
+		r.missedBy(d, e)
 	}
 	return true
+}
+
+// missedBy notes, where a resync has written, that peers which are not there have not got
+// it: they may come back to this disk first.
+func (d *device) missedBy(source *device, e Extent) {
+	for _, c := range d.res.connections() {
+		p := c.devs[d.volume]
+		if p == nil || p.slot() == nil || p.remote() == source {
+			continue
+		}
+		if r := p.remote(); c.state != drbd.Connected || r == nil || r.md == nil {
+			p.slot().OutOfSync = p.slot().OutOfSync.add(e)
+		}
+	}
 }
 
 type sourceError struct{ error }
@@ -171,6 +186,11 @@ func (p *peerDev) finish() {
 	r.res.recount()
 	d.res.publish()
 	r.res.publish()
+	for _, c := range r.res.connections() { // others see it too
+		if c.other != nil {
+			c.other.res.publish()
+		}
+	}
 }
 
 // settlePaused ends the resyncs that waited for the one that is done: the
