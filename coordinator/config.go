@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"rvol/coordinator/consensus"
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
@@ -46,6 +47,8 @@ type Config struct {
 	Repairs       repair.Limits // at a time; 8 in the cluster, 2 per node
 	Limits        limit.Config  // of what one client may ask; zero: limit.Defaults
 	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
+
+	Free func() (consensus.Space, error) // room under Dir; nil: its file system is asked
 
 	Version string
 	Log     *slog.Logger

@@ -101,7 +101,7 @@ func (m *member) load() (err error) {
 func (m *member) join(t consensus.Transport) (err error) {
 	m.node, err = consensus.New(consensus.Config{
 		ID: m.place.Name, Dir: raftDir(m.Dir), Transport: t, Store: m.store, Logger: m.Log,
-		HeartbeatTimeout: m.Election, ElectionTimeout: m.Election, StableFor: m.StableFor,
+		HeartbeatTimeout: m.Election, ElectionTimeout: m.Election, StableFor: m.StableFor, Free: m.Free,
 		OnFatal: func(err error) { m.failed <- err },
 	})
 	if err != nil {

@@ -53,5 +53,8 @@ func (h *Host) deadline(c Class) time.Duration {
 	if d, ok := h.deadlines[c]; ok {
 		return d
 	}
-	return defaultDeadlines[c]
+	return Deadline(c)
 }
+
+// Deadline is how long a command of a class may take.
+func Deadline(c Class) time.Duration { return defaultDeadlines[c] }

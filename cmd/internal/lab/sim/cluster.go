@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"rvol/coordinator"
+	"rvol/coordinator/consensus"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
 	adminv1 "rvol/proto/admin/v1"
@@ -38,6 +39,10 @@ type Config struct {
 
 	// Hook is called by the agent of a node after each of its steps; an error crashes it there.
 	Hook func(node, point string) error
+	// Tool runs a tool for the agent of a node; nil: it just runs.
+	Tool func(ctx context.Context, node string, argv []string, run func() ([]byte, error)) ([]byte, error)
+	// Free is the room under a coordinator's log; nil: that of the file system of Dir.
+	Free func(node string) (consensus.Space, error)
 }
 
 // The ports of a node.
@@ -201,14 +206,30 @@ func (c *Cluster) joinCoordinator(ctx context.Context, n *Node) error {
 
 // Cut loses everything between two nodes; with oneWay only what a sends to b.
 func (c *Cluster) Cut(a, b string, oneWay bool) {
+	c.CutControl(a, b, oneWay)
+	c.CutReplication(a, b, oneWay)
+}
+
+// CutControl loses what coordinators and agents of two nodes say to each other.
+func (c *Cluster) CutControl(a, b string, oneWay bool) {
 	c.net.disturb(a, b)
+	if !oneWay {
+		c.net.disturb(b, a)
+	}
+}
+
+// CutReplication loses what DRBD sends between two nodes.
+func (c *Cluster) CutReplication(a, b string, oneWay bool) {
 	if oneWay {
 		c.fabric.CutOneWay(a, b)
 		return
 	}
-	c.net.disturb(b, a)
 	c.fabric.Cut(a, b)
 }
+
+// Reset breaks every connection between coordinators and agents of two nodes, with what
+// was under way in it.
+func (c *Cluster) Reset(a, b string) { c.net.reset(a, b) }
 
 // Isolate cuts a node from all others.
 func (c *Cluster) Isolate(name string) {

@@ -152,6 +152,21 @@ func (n *network) silence(host string) {
 	}
 }
 
+// reset breaks the connections between two hosts for both ends.
+func (n *network) reset(a, b string) {
+	n.mu.Lock()
+	var gone []*conn
+	for c := range n.conns {
+		if c.local == a && c.remote == b || c.local == b && c.remote == a {
+			gone = append(gone, c)
+		}
+	}
+	n.mu.Unlock()
+	for _, c := range gone {
+		c.vanish()
+	}
+}
+
 func (n *network) pair(a, b string) (*conn, *conn) {
 	ab, ba := newPipe(), newPipe()
 	near := &conn{n: n, local: a, remote: b, in: ba, out: ab}

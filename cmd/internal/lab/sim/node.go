@@ -13,6 +13,7 @@ import (
 	"rvol/agent/agenttest"
 	"rvol/agent/host"
 	"rvol/coordinator"
+	"rvol/coordinator/consensus"
 	"rvol/drbd/drbdtest"
 )
 
@@ -142,6 +143,9 @@ func (n *Node) startCoordinator() error {
 		}
 		config.Dashboard.Host = "localhost"
 	}
+	if n.c.Free != nil {
+		config.Free = func() (consensus.Space, error) { return n.c.Free(n.Name) }
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.coordinator = start(func(ctx context.Context) error {
@@ -226,6 +230,23 @@ func (n *Node) Reinstall(ctx context.Context) error {
 	return n.c.joinAgent(ctx, n)
 }
 
+// AgentRuns says whether the node's agent does.
+func (n *Node) AgentRuns() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.agent.running()
+}
+
+// CoordinatorRuns says whether the node's coordinator does.
+func (n *Node) CoordinatorRuns() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.coordinator.running()
+}
+
+// State is where the node's agent remembers.
+func (n *Node) State() string { return n.agentDir() }
+
 // Off says whether the node has no power.
 func (n *Node) Off() bool {
 	n.mu.Lock()
@@ -233,12 +254,20 @@ func (n *Node) Off() bool {
 	return n.off
 }
 
-// run runs one tool, unless it is not installed.
+// run runs one tool, unless it is not installed, for as long as it may take.
 func (n *Node) run(ctx context.Context, argv ...string) ([]byte, error) {
 	if err := n.find(argv[0]); err != nil {
 		return nil, err
 	}
-	return n.Run(ctx, argv...)
+	if class := host.ClassOf(argv); class != host.Change { // what changes LVM is not killed
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, host.Deadline(class))
+		defer cancel()
+	}
+	if n.c.Tool == nil {
+		return n.Run(ctx, argv...)
+	}
+	return n.c.Tool(ctx, n.Name, argv, func() ([]byte, error) { return n.Run(ctx, argv...) })
 }
 
 // packageOf is where a tool comes from, as the agent's own search tells it.
