@@ -31,6 +31,9 @@ lab: setup build ## The tests on real kernels; LAB=vagrant runs the scripts on v
 soak: setup build ## Loss of power under a writer, fifty times on real kernels; ROUNDS=N for another number
 	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 3h -v -run 'TestNoAcknowledgedWriteIsLost' ./cmd/internal/lab/deploy
 
+chaos: ## Everything goes wrong at once in the simulated world; SEED=N plays a run again; DURATION=1h of cluster time, DRBD=8.4
+	RVOL_CHAOS_SEED=$(SEED) RVOL_CHAOS_DURATION=$(or $(DURATION),1h) RVOL_CHAOS_DRBD=$(DRBD) go test -tags chaos -count=1 -timeout 6h -v -run 'TestPromisesHoldInChaos' ./cmd/internal/lab/chaos
+
 sim: build ## A simulated cluster to play with, without any privileges
 	$(BIN)/rvol-lab up --world sim
 
@@ -65,4 +68,4 @@ help: ## This list
 $(GOLANGCI):
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: build setup demo test lab soak sim lint fmt check generate bench fuzz packages release help
+.PHONY: build setup demo test lab soak chaos sim lint fmt check generate bench fuzz packages release help
