@@ -41,11 +41,12 @@ func (t *Tool) Up(ctx context.Context, r Ref) error {
 //	drbdadm -c FILE adjust RESOURCE
 //
 // A resource without peers on DRBD 8.4, where new-resource and new-minor are
-// content with what is there; its options are those of its last Up:
+// content with what is there; its other options are those of its last Up:
 //
 //	drbdadm -c FILE new-resource RESOURCE
 //	drbdadm -c FILE sh-new-minor RESOURCE
 //	drbdadm -c FILE attach RESOURCE/VOLUME      for each
+//	drbdsetup disk-options MINOR --fencing=dont-care
 func (t *Tool) Adjust(ctx context.Context, r Ref) error {
 	if !t.ver.Is84() || !r.Alone {
 		return t.each(ctx, r, "adjust")
@@ -53,8 +54,12 @@ func (t *Tool) Adjust(ctx context.Context, r Ref) error {
 	if err := t.each(ctx, r, "new-resource", "sh-new-minor"); err != nil {
 		return err
 	}
-	for volume := range r.Minors {
+	for volume, minor := range r.Minors {
 		if err := t.Attach(ctx, r, volume); err != nil && !errors.Is(err, ErrAlreadyAttached) {
+			return err
+		}
+		// The kernel keeps the policy that the last peer was there with, and would ask a helper that is gone.
+		if err := t.do(ctx, "drbdsetup", "disk-options", minor.String(), "--fencing=dont-care"); err != nil {
 			return err
 		}
 	}

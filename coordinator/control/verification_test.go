@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,9 +11,27 @@ import (
 	"rvol/coordinator/state"
 )
 
+// A tally counts by name, for several goroutines.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (t *tally) add(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n[name]++
+}
+
+func (t *tally) of(name string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n[name]
+}
+
 // verifies lets the agents compare: each takes 10 s, and is counted by volume. It fails when a
 // node compares more than one volume at a time.
-func (c *cluster) verifies(ran map[string]int) {
+func (c *cluster) verifies(ran *tally) {
 	since := map[string]time.Time{} // of operations, by uid
 	for c.ctx.Err() == nil {
 		v, at := c.store.View(), map[string]int{}
@@ -22,7 +41,7 @@ func (c *cluster) verifies(ran map[string]int) {
 			}
 			if _, begun := since[op.UID]; !begun {
 				since[op.UID] = time.Now()
-				ran[op.Volume]++
+				ran.add(op.Volume)
 			}
 			for r := range state.Under[*model.Replica](v, op.Volume+"/") {
 				if at[r.Node]++; at[r.Node] > verification.MaxPerNode {
@@ -47,7 +66,7 @@ func TestCopiesAreComparedAsOftenAsTheClassWants(t *testing.T) {
 	t.Parallel()
 	bubble(t, 2, 10000, func(c *cluster) {
 		c.class("r2", 1, 0)
-		ran, names := map[string]int{}, []string{}
+		ran, names := &tally{n: map[string]int{}}, []string{}
 		for i := range 3 {
 			names = append(names, fmt.Sprintf("db-%d", i))
 			vol := &model.Volume{Class: "r2", Devices: []model.VolumeDevice{{Size: gib}}, MaxAttachments: 1}
@@ -64,8 +83,10 @@ func TestCopiesAreComparedAsOftenAsTheClassWants(t *testing.T) {
 		c.put(class)
 
 		time.Sleep(90 * time.Second)
-		if len(ran) > 0 {
-			t.Errorf("compared too early: %v", ran)
+		for _, n := range names {
+			if ran.of(n) > 0 {
+				t.Errorf("%s was compared too early", n)
+			}
 		}
 		before := c.store.View().Index()
 		for _, n := range names {
@@ -81,14 +102,14 @@ func TestCopiesAreComparedAsOftenAsTheClassWants(t *testing.T) {
 		c.elect() // a new leader knows when that was
 		time.Sleep(45 * time.Second)
 		for _, n := range names {
-			if ran[n] != 1 {
-				t.Errorf("%s was compared %d times so far, want once", n, ran[n])
+			if times := ran.of(n); times != 1 {
+				t.Errorf("%s was compared %d times so far, want once", n, times)
 			}
 		}
 		time.Sleep(2 * time.Minute)
 		for _, n := range names {
-			if ran[n] != 2 {
-				t.Errorf("%s was compared %d times by now, want twice", n, ran[n])
+			if times := ran.of(n); times != 2 {
+				t.Errorf("%s was compared %d times by now, want twice", n, times)
 			}
 		}
 	})

@@ -166,6 +166,20 @@ var fencingBehaviours = []behaviour{
 		b.primary()
 		b.reads(0, 1)
 	}},
+	{says: "8.4: a Secondary whose file names no peer any more becomes Primary, and nobody is asked", only: 84, play: func(s *stage) {
+		a, b := s.fenced()
+		a.primary()
+		a.write(0, 1)
+		a.secondary()
+		s.ok(b.tool.Disconnect(s.Context(), b.ref, 0))
+		a.lonely()
+		s.refused(a.tool.Primary(s.Context(), a.ref), drbd.ErrNotFenced)
+		s.file(drbd.Options{}, a)
+		s.ok(a.tool.Adjust(s.Context(), a.ref))
+		a.primary()
+		a.reads(0, 1)
+		a.write(4096, 2)
+	}},
 	{says: "8.4: a Secondary that is told of a Primary outdates itself", only: 84, play: func(s *stage) {
 		a, b := s.fenced()
 		a.primary()

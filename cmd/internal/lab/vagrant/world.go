@@ -126,12 +126,12 @@ func (w *World) empty(ctx context.Context, node string) error {
 
 // vagrant runs one command of vagrant; what it prints goes to out, and to the error when it fails.
 func (w *World) vagrant(ctx context.Context, out io.Writer, args ...string) error {
-	var text bytes.Buffer
+	var said, complained bytes.Buffer // two: they are written to at the same time
 	cmd := exec.CommandContext(ctx, "vagrant", args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = w.root, io.MultiWriter(out, &text), &text
+	cmd.Dir, cmd.Stdout, cmd.Stderr = w.root, io.MultiWriter(out, &said), &complained
 	cmd.Env = append(os.Environ(), "RVOL_FORM=no", "VAGRANT_NO_COLOR=1") // whoever uses the world forms a cluster
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("vagrant %s: %w: %s", strings.Join(args, " "), err, tail(text.String()))
+		return fmt.Errorf("vagrant %s: %w: %s", strings.Join(args, " "), err, tail(said.String()+complained.String()))
 	}
 	return nil
 }
