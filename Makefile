@@ -21,7 +21,7 @@ demo: setup build ## The main job on real kernels; KEEP=1 leaves the cluster run
 
 test: setup build ## All tests: units, scripts in the simulated world, kernel lab
 	@mkdir -p .cache/test
-	CGO_ENABLED=1 go test -race -shuffle=on -artifacts -outputdir $(CURDIR)/.cache/test ./...
+	CGO_ENABLED=1 go test -race -shuffle=on -timeout 40m -artifacts -outputdir $(CURDIR)/.cache/test ./...
 	$(MAKE) --no-print-directory lab
 
 lab: setup build ## The tests on real kernels; LAB=vagrant runs the scripts on virtual machines with DRBD 9

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"rvol/cmd/internal/lab"
@@ -34,8 +35,12 @@ func (w *World) Exec(ctx context.Context, node string, c lab.Command) (int, erro
 	}
 	cmd := exec.CommandContext(ctx, "ssh", "-F", w.sshConfig(), "-o", "LogLevel=ERROR", "-o", "ConnectTimeout=10", node, strings.Join(words, " "))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, &text
-	if c.Stderr != nil {
-		cmd.Stderr = io.MultiWriter(c.Stderr, &text)
+	if c.Stderr != nil { // who may be the same as c.Stdout
+		var turn sync.Mutex
+		cmd.Stderr = turns{&turn, io.MultiWriter(c.Stderr, &text)}
+		if c.Stdout != nil {
+			cmd.Stdout = turns{&turn, c.Stdout}
+		}
 	}
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Run()
@@ -53,6 +58,18 @@ func (w *World) Exec(ctx context.Context, node string, c lab.Command) (int, erro
 		return lab.CodeNotFound, fmt.Errorf("run %s on %s: %s", c.Argv[0], node, tail(text.String()))
 	}
 	return ended.ExitCode(), nil
+}
+
+// turns lets several write one after the other.
+type turns struct {
+	turn *sync.Mutex
+	to   io.Writer
+}
+
+func (t turns) Write(p []byte) (int, error) {
+	t.turn.Lock()
+	defer t.turn.Unlock()
+	return t.to.Write(p)
 }
 
 // must runs a command that is to succeed.
