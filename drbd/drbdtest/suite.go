@@ -216,10 +216,30 @@ func (a *actor) sees(disk drbd.DiskState, repl drbd.ReplState, peer drbd.DiskSta
 	})
 }
 
+// upToDate waits until both disks are. DRBD 8.4 does not always notice the end of a resync of a few
+// blocks: the target's word that it is done can overtake the source's own start. Then it is
+// SyncSource for ever with nothing to copy, and is told to connect anew.
 func (a *actor) upToDate() {
 	a.Helper()
-	a.sees(drbd.UpToDate, drbd.Established, drbd.UpToDate)
+	stuck := 0
+	a.becomes("UpToDate, Established, peer UpToDate", func(r drbd.Resource) bool {
+		if len(r.Peers) == 0 || len(r.Peers[0].Devices) == 0 {
+			return false
+		}
+		peer := r.Peers[0].Devices[0]
+		if peer.Repl != drbd.SyncSource || peer.OutOfSync != 0 {
+			stuck = 0
+		} else if stuck++; stuck == stuckLooks && a.Version().Is84() {
+			a.Log("the resync is over and DRBD has not noticed: connecting anew")
+			a.ok(a.tool.Disconnect(a.Context(), a.ref, r.Peers[0].NodeID))
+			a.ok(a.tool.Connect(a.Context(), a.ref, r.Peers[0].NodeID))
+		}
+		return r.Devices[0].Disk == drbd.UpToDate && peer.Repl == drbd.Established && peer.Disk == drbd.UpToDate
+	})
 }
+
+// stuckLooks is how often in a row a resync must be seen without anything to copy before it is stuck.
+const stuckLooks = 30
 
 // lonely waits until no peer is connected.
 func (a *actor) lonely() {
