@@ -1,7 +1,9 @@
 package decide
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 
 	"rvol/drbd"
 )
@@ -12,6 +14,23 @@ type Input struct {
 	Kept     []Resource // of earlier orders: the newest does not name them, and none released them
 	Observed Observed
 	Facts    Facts
+}
+
+// A Plan is what to do about one key now. Its steps are carried out in order;
+// after the last, or after one that failed, the machine is looked at again.
+type Plan struct {
+	Steps    []Step
+	States   []ReplicaState
+	Released []string // reservations whose volume is proven gone
+}
+
+// String lists the steps, one per line.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
 }
 
 // Next says what to do about one key of the order now.
