@@ -52,6 +52,7 @@ type Engine struct {
 		together  map[string]int64
 		apart     map[string]map[drbd.NodeID]time.Time // by resource
 		wasUp     map[string]bool                      // by resource
+		starved   map[string]map[int]bool              // by resource: see decide.Facts
 		verifying map[string]decide.Verifying          // by operation
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
@@ -63,7 +64,7 @@ type Engine struct {
 // NewEngine makes an Engine without an order.
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
-	e.facts.wasUp = map[string]bool{}
+	e.facts.wasUp, e.facts.starved = map[string]bool{}, map[string]map[int]bool{}
 	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
 	return e
@@ -241,7 +242,7 @@ func refused(p decide.Plan) bool {
 // to do at once.
 func (e *Engine) round(ctx context.Context, name string) (plan decide.Plan, again bool, failed *decide.Refusal, crash error) {
 	e.lookAtGrowth(ctx, name)
-	in := e.input(name)
+	in := e.lookAtPools(ctx, name)
 	plan = decide.Next(in, name)
 	if len(plan.Steps) == 0 && !e.releasing(in, name) {
 		if len(decide.Looks(in, name)) == 0 {

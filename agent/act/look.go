@@ -42,6 +42,8 @@ func (e *Engine) input(name string) decide.Input {
 	in.Observed.Links = maps.Clone(e.links)
 	in.Facts.Verifying = maps.Clone(e.facts.verifying)
 	in.Facts.Apart = decide.PartedSince(e.facts.apart[name], in.Desired, in.Observed, name, time.Now())
+	in.Facts.Starved = decide.Starved(e.facts.starved[name], in, name)
+	e.facts.starved[name] = in.Facts.Starved
 	if e.facts.apart[name] = in.Facts.Apart; len(in.Facts.Apart) == 0 {
 		delete(e.facts.apart, name)
 	}
@@ -79,6 +81,20 @@ func (e *Engine) fresh(ctx context.Context, name string, plan decide.Plan) (deci
 	}
 	e.lookAtMetadata(ctx, in, name, false)
 	return in, nil
+}
+
+// lookAtPools is the input, with pools as they are now where DRBD has let go of a disk: that
+// of a pool that was full is soon forgotten by who looks once a minute.
+func (e *Engine) lookAtPools(ctx context.Context, name string) decide.Input {
+	in := e.input(name)
+	vgs := decide.LetGo(in, name)
+	for _, vg := range vgs {
+		e.LVM.Fresh(ctx, vg, freshFor)
+	}
+	if len(vgs) > 0 {
+		in = e.input(name)
+	}
+	return in
 }
 
 // creates says that nothing but volumes is to be made: storage looks at their group by itself, under its lock.

@@ -27,6 +27,9 @@ type Facts struct {
 	// Apart is since when peers of the resource looked at are given up by DRBD, by the
 	// node's clock.
 	Apart map[drbd.NodeID]time.Time
+	// Starved are the devices of the resource looked at whose disk DRBD let go of while its
+	// thin pool was full, by number.
+	Starved map[int]bool
 	// Verifying is what was known when a verify was begun by this process, by operation.
 	Verifying map[string]Verifying
 }

@@ -196,8 +196,7 @@ type Look struct {
 // Looks lists the metadata that matter for a key, given all else that is
 // known of the machine.
 func Looks(in Input, key string) []Look {
-	p := &planner{in: in, key: key}
-	p.up, p.isUp = in.Observed.Resource(key)
+	p := looker(in, key)
 	var looks []Look
 	if r, ok := in.Desired.Resource(key); ok {
 		looks = p.resourceLooks(r)

@@ -240,7 +240,7 @@ func (p *planner) hasDevices(r Resource) bool {
 func (p *planner) serve(r Resource, want string, state *ReplicaState) *Refusal {
 	for _, d := range r.Devices {
 		if r.attaches() && !p.attached(d) {
-			return refuse(Other, "disk of %s/%d was detached after an I/O error: see the kernel's log; `drbdadm attach` tries it again", r.Name, d.Number)
+			return p.detached(r, d)
 		}
 	}
 	p.resize(r, state)

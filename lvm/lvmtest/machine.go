@@ -93,6 +93,29 @@ func (m *Machine) AddForeign(vg, name string, size int64) error {
 	return nil
 }
 
+// Filler is the volume with which FillPools fills a thin pool.
+const Filler = "filler"
+
+// FillPools lets a thin volume of somebody else take all that is left of the thin pools of a
+// group; who removes it makes room again.
+func (m *Machine) FillPools(vg string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.group(vg)
+	for _, pool := range slices.Clone(g.lvs) {
+		if pool.kind != thinPool {
+			continue
+		}
+		v := &volume{name: Filler, uuid: m.uuid(), kind: thin, pool: pool, extents: pool.extents, chunks: chunks{}, active: true}
+		g.add(v)
+		for chunk := int64(0); ; chunk++ {
+			if _, err := v.provision(chunk); err != nil {
+				break
+			}
+		}
+	}
+}
+
 // PowerOff is a loss of power: nothing is active and nothing open afterwards;
 // what was written is there.
 func (m *Machine) PowerOff() {

@@ -132,7 +132,7 @@ func (v Volume) judge(f Finding) Verdict {
 	if f.Cause == PoolFull {
 		r := v.Replica(f.ID)
 		out.Reason = Blocked
-		out.Why = fmt.Sprintf("%s: extend it, on %s: lvextend %s/%s; the copy is not replaced for that", f.Why, r.Node, r.VG, r.ThinPool)
+		out.Why = fmt.Sprintf("%s: extend it, on %s: lvextend %s/%s; the copy is not replaced for that, it is attached again when there is room", f.Why, r.Node, r.VG, r.ThinPool)
 		return out
 	}
 	if v.RepairAfter == 0 {

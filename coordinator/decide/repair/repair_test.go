@@ -109,7 +109,7 @@ func TestWhatIsWrongAndWhatIsDoneAboutIt(t *testing.T) {
 		{
 			"a pool that is full is no failed disk", 1, 1, last(func(r *repair.Replica) { detached(r); r.Full = "data of thin pool tp reached 95 %" }),
 			repair.PoolFull, "", repair.Blocked,
-			"replica db/2: DRBD on node n2 has detached its disk: data of thin pool tp reached 95 %: extend it, on n2: lvextend vg0/tp; the copy is not replaced for that", 0,
+			"replica db/2: DRBD on node n2 has detached its disk: data of thin pool tp reached 95 %: extend it, on n2: lvextend vg0/tp; the copy is not replaced for that, it is attached again when there is room", 0,
 		},
 		{"a full pool under a disk that serves", 1, 1, last(func(r *repair.Replica) { r.Full = "data of thin pool tp reached 95 %" }), "", "", "", "", 0},
 		{"a member on its way to a disk", 1, 1, last(func(r *repair.Replica) { r.Part = model.LiminalDiskful; detached(r) }), "", "", "", "", 0},

@@ -51,7 +51,7 @@ type World interface {
 // A Hardware is a World whose machines can be taken apart.
 type Hardware interface {
 	// Disk lets what is under a volume group go wrong: break it (every transfer fails) and mend it, take it away and
-	// give it back, replace it by an empty one; or add one for it.
+	// give it back, replace it by an empty one, fill its thin pools with a volume of somebody else; or add one for it.
 	Disk(node, vg, what string) error
 	// Reinstall sets up a node anew that is off: another machine under the old name, with empty disks.
 	Reinstall(ctx context.Context, node string) error

@@ -133,12 +133,13 @@ func (s *Scripted) Disk(node, vg, what string) error {
 	return s.with(node, func(n *Node) error {
 		ways := map[string]func(string){
 			"break": n.LVM.BreakDisk, "mend": n.LVM.MendDisk, "take": n.LVM.LoseDisk, "give": n.LVM.ReturnDisk,
+			"fill":    func(string) { n.LVM.FillPools(vg) },
 			"add":     func(disk string) { n.LVM.AddDisk(disk, n.c.GroupSize) },
 			"replace": func(string) { n.LVM.ReplaceGroup(vg) },
 		}
 		do := ways[what]
 		if do == nil {
-			return fmt.Errorf("disk %s: want add, break, mend, take, give or replace", what)
+			return fmt.Errorf("disk %s: want add, fill, break, mend, take, give or replace", what)
 		}
 		do(agenttest.DiskOf(vg))
 		return nil
