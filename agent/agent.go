@@ -121,7 +121,7 @@ func (a *agent) build() error {
 	run := limited(a.metrics.Runner(a.Run))
 	tool := lvm.New(run)
 	a.lvm = observe.NewLVM(tool, a.Locks, a.Root, func() { a.changed() })
-	a.drbd = observe.NewDRBD(run, a.Follow, a.Log, a.changed)
+	a.drbd = observe.NewDRBD(run, a.Follow, a.Root, a.Log, a.changed)
 	a.arbiter = a.newArbiter()
 	a.engine = act.NewEngine(act.Config{
 		Log: a.Log, Root: a.Root, Journal: a.journal, LVM: a.lvm, DRBD: a.drbd, Tool: tool, Locks: a.Locks,

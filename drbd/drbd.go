@@ -85,6 +85,9 @@ func (s ReplState) Resyncing() bool {
 	return s != Off && s != Established && s != ""
 }
 
+// Comparing says that both sides are being compared, and nothing is copied.
+func (s ReplState) Comparing() bool { return s == VerifyS || s == VerifyT }
+
 // Answer is yes, no, or nothing: the tools of this version do not say.
 type Answer string
 

@@ -23,7 +23,7 @@ func (r *Resource) comparing() []Pair {
 	var pairs []Pair
 	for _, p := range r.Peers {
 		for _, d := range p.Devices {
-			if d.Repl == VerifyS || d.Repl == VerifyT {
+			if d.Repl.Comparing() {
 				pairs = append(pairs, Pair{p.NodeID, d.Volume})
 			}
 		}
@@ -43,9 +43,9 @@ func (t *Table) remember(r *Resource, ran []Pair) {
 		p, _ := r.Peer(pair.Peer)
 		d, _ := p.Device(pair.Volume)
 		c := past[pair]
-		switch d.Repl {
-		case VerifyS, VerifyT:
-		case Established:
+		switch {
+		case d.Repl.Comparing():
+		case d.Repl == Established:
 			c.Verified++
 		default:
 			c.BrokenOff++

@@ -52,10 +52,10 @@ type PeerDevice struct {
 	Volume          int
 	Repl            ReplState
 	Disk            DiskState
-	Client          bool   // diskless on purpose; DRBD 9
-	ResyncSuspended string // "no", or who holds the resync back: user, peer, dependency
-	OutOfSync       int64  // bytes
-	Done            float64
+	Client          bool    // diskless on purpose; DRBD 9
+	ResyncSuspended string  // "no", or who holds the resync back: user, peer, dependency
+	OutOfSync       int64   // bytes
+	Done            float64 // percent in sync; of what is being compared: percent compared, or Untold
 }
 
 // Device gives the device of a volume.
@@ -97,7 +97,7 @@ func (r *Resource) Clone() Resource {
 }
 
 // settle puts the parts of a resource in order and computes Done, which the
-// tools print in some states and formats only.
+// tools print in some states and formats only. How much was compared cannot be computed.
 func (r *Resource) settle() {
 	slices.SortFunc(r.Devices, func(a, b Device) int { return a.Volume - b.Volume })
 	slices.SortFunc(r.Peers, func(a, b Peer) int { return int(a.NodeID - b.NodeID) })
@@ -105,8 +105,9 @@ func (r *Resource) settle() {
 		ds := r.Peers[i].Devices
 		slices.SortFunc(ds, func(a, b PeerDevice) int { return a.Volume - b.Volume })
 		for j := range ds {
-			d, _ := r.Device(ds[j].Volume)
-			ds[j].Done = percentDone(d.Size, ds[j].OutOfSync)
+			if d, _ := r.Device(ds[j].Volume); !ds[j].Repl.Comparing() {
+				ds[j].Done = percentDone(d.Size, ds[j].OutOfSync)
+			}
 		}
 	}
 }

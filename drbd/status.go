@@ -113,6 +113,7 @@ type (
 		Client          bool      `json:"peer-client"`
 		ResyncSuspended string    `json:"resync-suspended"`
 		OutOfSync       int64     `json:"out-of-sync"`
+		Done            *float64  `json:"percent-resync-done"`
 	}
 )
 
@@ -167,10 +168,14 @@ func (j jsonResource) resource() (Resource, error) {
 			if err != nil {
 				return Resource{}, err
 			}
-			p.Devices = append(p.Devices, PeerDevice{
+			pd := PeerDevice{
 				Volume: d.Volume, Repl: d.Repl, Disk: d.Disk, Client: d.Client,
-				ResyncSuspended: d.ResyncSuspended, OutOfSync: outOfSync,
-			})
+				ResyncSuspended: d.ResyncSuspended, OutOfSync: outOfSync, Done: Untold,
+			}
+			if d.Done != nil {
+				pd.Done = within(*d.Done)
+			}
+			p.Devices = append(p.Devices, pd)
 		}
 		r.Peers = append(r.Peers, p)
 	}

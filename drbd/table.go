@@ -82,10 +82,21 @@ func (t *Table) Measure(look Resource) (news bool) {
 		}
 		for j := range r.Peers[i].Devices {
 			d := &r.Peers[i].Devices[j]
-			if now, ok := seen.Device(d.Volume); ok && d.Repl.Resyncing() && now.Repl == d.Repl && now.OutOfSync != d.OutOfSync {
-				d.OutOfSync, news = now.OutOfSync, true
+			if now, ok := seen.Device(d.Volume); ok && d.Repl.Resyncing() && now.Repl == d.Repl {
+				news = d.measure(now) || news
 			}
 		}
+	}
+	return news
+}
+
+// measure takes what a look says of a resync or a comparison.
+func (d *PeerDevice) measure(now PeerDevice) (news bool) {
+	if now.OutOfSync != d.OutOfSync {
+		d.OutOfSync, news = now.OutOfSync, true
+	}
+	if d.Repl.Comparing() && now.Done != d.Done && now.Done != Untold {
+		d.Done, news = now.Done, true
 	}
 	return news
 }
@@ -259,11 +270,20 @@ func (r *Resource) applyPeerDevice(e Event) error {
 		return lost(e)
 	}
 	d := &p.Devices[i]
-	set(e, "replication", &d.Repl)
+	d.replicate(e)
 	set(e, "peer-disk", &d.Disk)
 	setBool(e, "peer-client", &d.Client)
 	set(e, "resync-suspended", &d.ResyncSuspended)
 	return setSize(e, "out-of-sync", &d.OutOfSync)
+}
+
+// replicate takes what is done with the peer now; of a comparison that begins nothing is told yet.
+func (d *PeerDevice) replicate(e Event) {
+	compared := d.Repl.Comparing()
+	set(e, "replication", &d.Repl)
+	if d.Repl.Comparing() && !compared {
+		d.Done = Untold
+	}
 }
 
 func (e Event) volume() (int, error) {

@@ -74,7 +74,7 @@ func (n *node) start() {
 	ctx, cancel := context.WithCancel(n.t.Context())
 	locks, tool := storage.NewLocks(), lvm.New(n.Run)
 	n.lvm = observe.NewLVM(tool, locks, n.Root, func() { n.engine.Poke() })
-	n.drbd = observe.NewDRBD(n.Run, n.DRBD.Follow, n.log, func(names ...string) { n.engine.Poke(names...) })
+	n.drbd = observe.NewDRBD(n.Run, n.DRBD.Follow, n.Root, n.log, func(names ...string) { n.engine.Poke(names...) })
 	n.engine = act.NewEngine(act.Config{
 		Log: n.log, Root: n.Root, Journal: n.journal, LVM: n.lvm, DRBD: n.drbd, Tool: tool, Locks: locks,
 		Changed: func() {}, Doing: func() {}, Hook: n.hook,

@@ -182,7 +182,7 @@ func (p *planner) ends(op Operation, pairs []drbd.PeerDevice) ends {
 			past.Verified -= base.Past[pair].Verified
 			past.BrokenOff -= base.Past[pair].BrokenOff
 		}
-		runs := d.Repl == drbd.VerifyS || d.Repl == drbd.VerifyT
+		runs := d.Repl.Comparing()
 		e.broken = e.broken || past.BrokenOff > 0
 		e.running = e.running || runs
 		if past.Verified > 0 && !runs {

@@ -90,7 +90,7 @@ func (s *sums) add(r drbd.Resource) (least *float64) {
 			s.outOfSync += d.OutOfSync
 			if d.Repl.Resyncing() {
 				s.syncing++
-				if least == nil || d.Done < *least {
+				if !d.Repl.Comparing() && (least == nil || d.Done < *least) {
 					least = &d.Done
 				}
 			}

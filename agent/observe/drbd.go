@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 type DRBD struct {
 	run     drbd.Runner
 	follow  drbd.Follower
+	root    string
 	log     *slog.Logger
 	changed func(resources ...string)
 
@@ -41,10 +44,10 @@ type DRBDView struct {
 	Stream int
 }
 
-// NewDRBD makes a DRBD that knows nothing yet. It calls changed with the names
-// of resources that changed, and with none when that may be any.
-func NewDRBD(run drbd.Runner, follow drbd.Follower, log *slog.Logger, changed func(resources ...string)) *DRBD {
-	return &DRBD{run: run, follow: follow, log: log, changed: changed, err: "not looked at yet"}
+// NewDRBD makes a DRBD that knows nothing yet. /proc is in root. It calls changed with the
+// names of resources that changed, and with none when that may be any.
+func NewDRBD(run drbd.Runner, follow drbd.Follower, root string, log *slog.Logger, changed func(resources ...string)) *DRBD {
+	return &DRBD{run: run, follow: follow, root: root, log: log, changed: changed, err: "not looked at yet"}
 }
 
 // Pauses before the stream is followed again, and before DRBD is looked for
@@ -151,6 +154,9 @@ func (d *DRBD) measure(ctx context.Context, table *drbd.Table) {
 		if err != nil {
 			continue // the events go on, and tell what matters
 		}
+		if tool.Version().Is84() {
+			d.compared(ctx, all)
+		}
 		var moved []string
 		d.mu.Lock()
 		for _, r := range all {
@@ -163,6 +169,16 @@ func (d *DRBD) measure(ctx context.Context, table *drbd.Table) {
 			d.changed(moved...)
 		}
 	}
+}
+
+// compared adds how far comparisons are, of which the tools of DRBD 8.4 tell nothing.
+func (d *DRBD) compared(ctx context.Context, all []drbd.Resource) {
+	proc, err := os.ReadFile(filepath.Join(d.root, "proc/drbd"))
+	if err != nil {
+		d.log.DebugContext(ctx, "how far comparisons are is not known", "err", err)
+		return
+	}
+	drbd.MeasureCompared(all, proc)
 }
 
 // broken keeps what was known, as what it is: old.

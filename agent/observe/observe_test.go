@@ -47,7 +47,7 @@ func open(t *testing.T, test func(t *testing.T, e *eyes)) {
 		}
 		e := &eyes{Machine: m, fabric: f, locks: storage.NewLocks()}
 		e.lvm = observe.NewLVM(lvm.New(m.Run), e.locks, m.Root, func() {})
-		e.drbd = observe.NewDRBD(m.Run, m.DRBD.Follow, slog.New(slog.DiscardHandler), func(names ...string) {
+		e.drbd = observe.NewDRBD(m.Run, m.DRBD.Follow, m.Root, slog.New(slog.DiscardHandler), func(names ...string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.changed = append(e.changed, names...)
@@ -139,7 +139,7 @@ func TestWhatLVMHoldsIsTold(t *testing.T) {
 
 func TestNothingIsAskedOfToolsThatAreNotKnownYet(t *testing.T) {
 	t.Parallel()
-	d := observe.NewDRBD(nil, nil, slog.New(slog.DiscardHandler), func(...string) {})
+	d := observe.NewDRBD(nil, nil, "", slog.New(slog.DiscardHandler), func(...string) {})
 	if _, err := d.Metadata(t.Context(), decide.Look{}, ""); err == nil {
 		t.Error("metadata were read")
 	}
@@ -327,7 +327,7 @@ func TestHowFarAResyncIsIsAskedBecauseNoEventTells(t *testing.T) {
 			return ctx.Err()
 		}
 		var changed []string
-		d := observe.NewDRBD(run, follow, slog.New(slog.DiscardHandler), func(names ...string) { changed = append(changed, names...) })
+		d := observe.NewDRBD(run, follow, t.TempDir(), slog.New(slog.DiscardHandler), func(names ...string) { changed = append(changed, names...) })
 		ctx, cancel := context.WithCancel(t.Context())
 		var ends sync.WaitGroup
 		ends.Go(func() { _ = d.Run(ctx) })
@@ -346,6 +346,59 @@ func TestHowFarAResyncIsIsAskedBecauseNoEventTells(t *testing.T) {
 		time.Sleep(time.Hour)
 		if asked != before || done() != 100 || len(changed) < 3 {
 			t.Errorf("after the end of the resync: asked %d times, %v %% done, changes %q", asked-before, done(), changed)
+		}
+		cancel()
+		ends.Wait()
+	})
+}
+
+// comparison is of DRBD 8.4, which tells nobody but readers of /proc/drbd how far it is.
+var comparison = strings.ReplaceAll(fmt.Sprintf(resync, 0), "SyncTarget", "VerifyS")
+
+func TestHowFarAComparisonOfDRBD84IsStandsInProc(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(_ context.Context, argv ...string) ([]byte, error) {
+			if argv[0] == "drbdadm" {
+				return []byte("DRBD_KERNEL_VERSION_CODE=0x08040b\nDRBDADM_VERSION_CODE=0x091600\n"), nil
+			}
+			return []byte(comparison), nil
+		}
+		follow := func(ctx context.Context, _ []string, line func([]byte) error) error {
+			for l := range strings.Lines(comparison) {
+				if err := line([]byte(strings.TrimSpace(l))); err != nil {
+					return err
+				}
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		root := t.TempDir()
+		d := observe.NewDRBD(run, follow, root, slog.New(slog.DiscardHandler), func(...string) {})
+		ctx, cancel := context.WithCancel(t.Context())
+		var ends sync.WaitGroup
+		ends.Go(func() { _ = d.Run(ctx) })
+		for _, tell := range []struct {
+			proc string
+			want float64
+		}{
+			{"", drbd.Untold},
+			{" 0: cs:VerifyS ro:Secondary/Secondary\n\t[==>......] verified: 18.8% (56444/65496)K\n", 18.8},
+			{"nothing that anybody understands", 18.8},
+			{" 0: cs:VerifyS ro:Secondary/Secondary\n\t[====>....] verified: 42.0% (30000/65496)K\n", 42},
+		} {
+			if tell.proc != "" {
+				if err := os.MkdirAll(filepath.Join(root, "proc"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(root, "proc/drbd"), []byte(tell.proc), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			if got := d.ViewOf("r0").Resources[0].Peers[0].Devices[0].Done; got != tell.want {
+				t.Errorf("%v %% are compared, want %v", got, tell.want)
+			}
 		}
 		cancel()
 		ends.Wait()

@@ -65,9 +65,10 @@ type peerDev struct {
 	disk      drbd.DiskState
 	client    bool
 	opts      map[string]string
-	suspended string // of the resync: no, dependency, peer
-	total     int64  // bytes the resync began with
-	whole     bool   // the resync is of everything
+	suspended string         // of the resync: no, dependency, peer
+	total     int64          // bytes the resync began with
+	whole     bool           // the resync is of everything
+	compared  func() float64 // percent; of the comparison that runs
 }
 
 func (r *resource) is84() bool { return r.node.version.Is84() }

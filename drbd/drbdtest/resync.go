@@ -247,7 +247,10 @@ func (d *device) stopResyncs() {
 // all of it.
 func (p *peerDev) verify() {
 	p.repl, p.other().repl = drbd.VerifyS, drbd.VerifyT
-	p.verified(time.Duration(float64(p.device().size) / float64(p.rate()) * float64(time.Second)))
+	begun, takes := time.Now(), time.Duration(float64(p.device().size)/float64(p.rate())*float64(time.Second))
+	p.compared = func() float64 { return min(100, 100*float64(time.Since(begun))/float64(max(takes, 1))) }
+	p.other().compared = p.compared
+	p.verified(takes)
 }
 
 // verified ends it after so long, unless the peer is not heard any more.

@@ -51,11 +51,15 @@ func (c *conn) json() map[string]any {
 			size = d.size
 		}
 		outOfSync := p.outOfSync().bytes()
-		devices = append(devices, map[string]any{
+		j := map[string]any{
 			"volume": p.volume, "replication-state": p.repl, "peer-disk-state": p.disk,
 			"peer-client": p.client || p.opts["bitmap"] == "no", "resync-suspended": p.suspension(),
 			"out-of-sync": outOfSync / 1024, "percent-in-sync": inSync(size, outOfSync),
-		})
+		}
+		if p.repl.Comparing() {
+			j["percent-resync-done"] = p.compared()
+		}
+		devices = append(devices, j)
 	}
 	return map[string]any{
 		"peer-node-id": c.id, "name": c.name, "connection-state": c.state,

@@ -166,12 +166,20 @@ func verifying(v *adminv1.Verification) string {
 		switch {
 		case c.GetMessage() != "":
 		case !c.GetCompared():
-			return strings.TrimSuffix(fmt.Sprintf("replica %d with %d, %s", c.GetId(), v.GetSource(), v.GetMessage()), ", ")
+			return strings.TrimSuffix(fmt.Sprintf("replica %d with %d%s, %s", c.GetId(), v.GetSource(), sofar(c), v.GetMessage()), ", ")
 		case v.GetPhase() == "Repairing" && c.GetOutOfSync() > 0 && !c.GetRepaired():
-			return fmt.Sprintf("%s from replica %d to %d", humanSize(c.GetOutOfSync()), v.GetSource(), c.GetId())
+			return fmt.Sprintf("%s from replica %d to %d%s", humanSize(c.GetOutOfSync()), v.GetSource(), c.GetId(), sofar(c))
 		}
 	}
 	return v.GetMessage()
+}
+
+// sofar is how much of what is being done with a copy is done; empty when that is not told.
+func sofar(c *adminv1.VerifiedCopy) string {
+	if c.Percent == nil {
+		return ""
+	}
+	return ", " + percent(c.GetPercent())
 }
 
 // verification is how the newest comparison of copies went.
@@ -184,6 +192,8 @@ func (a *app) verification(v *adminv1.Verification) section {
 			now = "not done"
 		case c.GetRepaired():
 			now = "mended"
+		case c.Percent != nil:
+			now = strings.ToLower(v.GetPhase()) + sofar(c)
 		case c.GetCompared() && c.GetOutOfSync() > 0:
 			now = "differs"
 		case c.GetCompared():

@@ -226,18 +226,3 @@ func (s *volumes) Verify(ctx context.Context, r *adminv1.VerifyVolumeRequest) (*
 	}
 	return s.one(r.GetName())
 }
-
-func verificationOf(v *model.Verification) *adminv1.Verification {
-	if v == nil {
-		return nil
-	}
-	out := &adminv1.Verification{
-		Phase: string(v.Phase), Source: int32(v.Source), Repair: v.Repair, StartedAt: timestamp(v.StartedAt), EndedAt: timestamp(v.EndedAt), Message: v.Message,
-	}
-	for _, c := range v.Copies {
-		out.Copies = append(out.Copies, &adminv1.VerifiedCopy{
-			Id: int32(c.ID), Compared: c.Compared, OutOfSync: c.OutOfSync, Repaired: c.Repaired, Message: c.Message,
-		})
-	}
-	return out
-}

@@ -3,7 +3,6 @@ package admin
 import (
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
-	"rvol/drbd"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -31,7 +30,7 @@ func describe(end *adminv1.ReplicaPeer, d inventory.PeerDevice) {
 	if end.GetReplication() == "" || resyncing && !further {
 		end.Replication, end.Disk = string(d.Replication), string(d.Disk)
 	}
-	if resyncing && !further && d.Replication != drbd.Off {
+	if resyncing && !further && !d.Replication.Comparing() {
 		end.SyncPercent = &d.DonePercent
 	}
 }

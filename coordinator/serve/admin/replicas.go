@@ -118,7 +118,7 @@ func (r replicaView) syncPercent() *float64 {
 	var least *float64
 	for _, p := range res.Peers {
 		for _, d := range p.Devices {
-			if d.Replication.Resyncing() && d.Replication != drbd.VerifyS && d.Replication != drbd.VerifyT && (least == nil || d.DonePercent < *least) {
+			if d.Replication.Resyncing() && !d.Replication.Comparing() && (least == nil || d.DonePercent < *least) {
 				least = &d.DonePercent
 			}
 		}

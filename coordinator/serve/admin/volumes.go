@@ -68,7 +68,7 @@ func volumeOf(v state.View, seen inventory.View, vol *model.Volume) *adminv1.Vol
 	out.Formed, out.DatameshRevision, out.Sole = vs.Formed, vs.Datamesh.Revision, optional32(vs.Sole)
 	out.Quorum, out.QuorumMinimumRedundancy = int32(vs.Datamesh.Quorum), int32(vs.Datamesh.QuorumMinimumRedundancy)
 	out.Conditions = conditions(h.conditions())
-	out.Pending, out.Verification = pendingOf(vs), verificationOf(vs.Verification)
+	out.Pending, out.Verification = pendingOf(vs), verificationOf(vs.Verification, h.replicas)
 	if ftt, gmdr, known := transition.Effective(control.TransitionInput(v, seen, vol, vs, time.Now())); known {
 		out.EffectiveFtt, out.EffectiveGmdr = optional32(&ftt), optional32(&gmdr)
 	}

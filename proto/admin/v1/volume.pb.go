@@ -489,7 +489,8 @@ type VerifiedCopy struct {
 	Compared      bool                   `protobuf:"varint,2,opt,name=compared,proto3" json:"compared,omitempty"`
 	OutOfSync     int64                  `protobuf:"varint,3,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"` // bytes in which it differs
 	Repaired      bool                   `protobuf:"varint,4,opt,name=repaired,proto3" json:"repaired,omitempty"`
-	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"` // why it could not be compared or repaired
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`         // why it could not be compared or repaired
+	Percent       *float64               `protobuf:"fixed64,6,opt,name=percent,proto3,oneof" json:"percent,omitempty"` // of what is being done with it now; absent: nothing, or not told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +558,13 @@ func (x *VerifiedCopy) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *VerifiedCopy) GetPercent() float64 {
+	if x != nil && x.Percent != nil {
+		return *x.Percent
+	}
+	return 0
 }
 
 // Side is what one copy says of itself.
@@ -2593,13 +2601,16 @@ const file_admin_v1_volume_proto_rawDesc = "" +
 	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
 	"\bended_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x123\n" +
 	"\x06copies\x18\x06 \x03(\v2\x1b.rvol.admin.v1.VerifiedCopyR\x06copies\x12\x18\n" +
-	"\amessage\x18\a \x01(\tR\amessage\"\x90\x01\n" +
+	"\amessage\x18\a \x01(\tR\amessage\"\xbb\x01\n" +
 	"\fVerifiedCopy\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x1a\n" +
 	"\bcompared\x18\x02 \x01(\bR\bcompared\x12\x1e\n" +
 	"\vout_of_sync\x18\x03 \x01(\x03R\toutOfSync\x12\x1a\n" +
 	"\brepaired\x18\x04 \x01(\bR\brepaired\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\xd2\x01\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x1d\n" +
+	"\apercent\x18\x06 \x01(\x01H\x00R\apercent\x88\x01\x01B\n" +
+	"\n" +
+	"\b_percent\"\xd2\x01\n" +
 	"\x04Side\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -2977,6 +2988,7 @@ func file_admin_v1_volume_proto_init() {
 	file_admin_v1_common_proto_init()
 	file_admin_v1_orphan_proto_init()
 	file_admin_v1_volume_proto_msgTypes[1].OneofWrappers = []any{}
+	file_admin_v1_volume_proto_msgTypes[4].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[8].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[10].OneofWrappers = []any{}
 	file_admin_v1_volume_proto_msgTypes[12].OneofWrappers = []any{}

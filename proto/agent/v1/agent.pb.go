@@ -2134,7 +2134,7 @@ type PeerDevice struct {
 	Replication   string                 `protobuf:"bytes,2,opt,name=replication,proto3" json:"replication,omitempty"`
 	Disk          string                 `protobuf:"bytes,3,opt,name=disk,proto3" json:"disk,omitempty"`
 	OutOfSync     int64                  `protobuf:"varint,4,opt,name=out_of_sync,json=outOfSync,proto3" json:"out_of_sync,omitempty"`
-	DonePercent   float64                `protobuf:"fixed64,5,opt,name=done_percent,json=donePercent,proto3" json:"done_percent,omitempty"` // of a resync
+	DonePercent   float64                `protobuf:"fixed64,5,opt,name=done_percent,json=donePercent,proto3" json:"done_percent,omitempty"` // of a resync, or of a comparison: negative when nobody tells
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -71,7 +71,7 @@ func (n *node) start() {
 	ctx, cancel := context.WithCancel(n.t.Context())
 	log, locks, tool := slog.New(slog.DiscardHandler), storage.NewLocks(), lvm.New(n.Run)
 	seen := observe.NewLVM(tool, locks, n.Root, func() { n.engine.Poke() })
-	kernel := observe.NewDRBD(n.Run, n.DRBD.Follow, log, func(names ...string) { n.engine.Poke(names...) })
+	kernel := observe.NewDRBD(n.Run, n.DRBD.Follow, n.Root, log, func(names ...string) { n.engine.Poke(names...) })
 	n.engine = act.NewEngine(act.Config{
 		Log: log, Root: n.Root, Journal: n.journal, LVM: seen, DRBD: kernel, Tool: tool, Locks: locks,
 		Changed: func() {}, Doing: func() {},
