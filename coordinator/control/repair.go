@@ -127,19 +127,27 @@ func ending(w World, vol *model.Volume, vs *model.VolumeStatus, facts repair.Vol
 	r := facts.Replica(*id)
 	in := TransitionInput(w.State, w.Inventory, vol, vs, w.Now)
 	filled := transition.Filled(in, i)
-	switch {
-	case filled && transition.Lost(t) != nil && r.Known && r.Up:
+	if filled && transition.Lost(t) != nil && r.Known && r.Up {
 		return func(in transition.Input) (transition.Outcome, error) { return transition.Returned(in, i), nil }
-	case fruitless(w, vs, t) != "":
-		return func(in transition.Input) (transition.Outcome, error) {
-			return transition.Cancel(in, i, transition.Target{}, fruitless(w, vs, t))
-		}
-	case !filled && transition.Sound(in, *id):
-		return func(in transition.Input) (transition.Outcome, error) {
-			return transition.Cancel(in, i, transition.Target{}, r.Name+" is back, before its successor was complete")
-		}
 	}
-	return nil
+	why := cmp.Or(fruitless(w, vs, t), needless(in, t, r, filled))
+	if why == "" {
+		return nil
+	}
+	return func(in transition.Input) (transition.Outcome, error) {
+		return transition.Cancel(in, i, transition.Target{}, why)
+	}
+}
+
+// needless says that what was lost is back and as good as any, before its successor was.
+func needless(in transition.Input, t *model.Transition, r repair.Replica, filled bool) string {
+	switch {
+	case !filled && transition.Sound(in, r.ID):
+		return r.Name + " is back, before its successor was complete"
+	case r.Part == model.TieBreaker && transition.Lost(t) != nil && r.Known && r.Up:
+		return r.Name + " is back, before its successor took its place"
+	}
+	return ""
 }
 
 // fruitless says why the successor that a repair makes will not be there soon: its node went

@@ -27,7 +27,7 @@ type Action string
 const (
 	Nothing       Action = ""
 	Replace       Action = "replace"        // of a copy that is there, or whose kernel is
-	Repair        Action = "repair"         // of a copy that is gone with its kernel
+	Repair        Action = "repair"         // of a copy or tie-breaker that is gone with its kernel
 	Add           Action = "add"            // a copy
 	AddTieBreaker Action = "add-tiebreaker" // a vote
 	RemoveVote    Action = "remove-tiebreaker"
@@ -163,9 +163,9 @@ func (v Volume) due(out Verdict) Verdict {
 		out.Do = Add
 	case out.Cause == TieBreakerMissing:
 		out.Do = AddTieBreaker
-	case r.Type != model.Diskful:
+	case r.Type == model.Access:
 		out.Reason = Blocked
-		out.Why += fmt.Sprintf("; it has no data: when the node is known to be off, `rvol node fence %s` and `rvol replica remove %s --force`, and another is made", r.Node, r.Name)
+		out.Why += fmt.Sprintf("; it has no data: when the node is known to be off, `rvol node fence %s` and `rvol replica remove %s --force`", r.Node, r.Name)
 	case r.Up:
 		out.Do = Replace
 	default:

@@ -90,8 +90,19 @@ func TestWhatIsWrongAndWhatIsDoneAboutIt(t *testing.T) {
 		{"a node that is NotReady reports: it is about to be Ready", 1, 1, last(func(r *repair.Replica) { r.NodeReady = false }), "", "", "", "", 0},
 		{"a node that is Ready does not report: nothing is known", 1, 1, last(func(r *repair.Replica) { r.Known, r.Up, r.Disk = false, false, "" }), "", "", "", "", 0},
 		{
-			"the tie-breaker's node is away", 1, 0, last(away), repair.NodeNotReady, "", repair.Blocked,
-			"replica db/2: node n2 is not Ready: nothing heard for 20s; it has no data: when the node is known to be off, `rvol node fence n2` and `rvol replica remove db/2 --force`, and another is made", 0,
+			"the tie-breaker's node is away", 1, 0, last(away), repair.NodeNotReady, repair.Repair, "",
+			"replica db/2: node n2 is not Ready: nothing heard for 20s", 0,
+		},
+		{
+			"a node that only used it is away", 1, 0, func(v *repair.Volume) {
+				user := v.Replicas[2]
+				user.Replica, user.Part = &model.Replica{ID: 3, Type: model.Access, Node: "n3"}, model.Access
+				user.Name = "db/3"
+				away(&user)
+				v.Replicas = append(v.Replicas, user)
+			},
+			repair.NodeNotReady, "", repair.Blocked,
+			"replica db/3: node n3 is not Ready: nothing heard for 20s; it has no data: when the node is known to be off, `rvol node fence n3` and `rvol replica remove db/3 --force`", 0,
 		},
 
 		{

@@ -12,10 +12,17 @@ var repairDiskfulV1 = plan{
 	name: "repair-diskful/v1", kind: "RepairReplica", steps: append(slices.Clone(membership), forgetLost, settleQuorum),
 }
 
-// Repair begins to put another copy in the place of one that is away with its node. The new
-// one is made and filled first; the old one stays a member meanwhile, so that it wins if it
-// comes back before, and nobody waits for its word. Then it is forgotten.
+var repairTieBreakerV1 = plan{
+	name: "repair-tiebreaker/v1", kind: "RepairReplica", steps: append(slices.Clone(membership), forgetLost),
+}
+
+// Repair begins to put another in the place of a copy or tie-breaker that is away with its
+// node. The new one is made, and filled, first; the old one stays a member meanwhile, so that
+// it wins if it comes back before, and nobody waits for its word. Then it is forgotten.
 func Repair(in Input, id int) (Outcome, error) {
+	if in.part(id) == model.TieBreaker {
+		return repairTieBreaker(in, id)
+	}
 	m, err := in.copyToGo(id)
 	if err != nil {
 		return Outcome{}, err
@@ -42,6 +49,36 @@ func Repair(in Input, id int) (Outcome, error) {
 	s.add(SettleQuorum, id)
 	s.add(ReleaseReplica, id)
 	return repairDiskfulV1.begun(in, d, fmt.Sprintf("replace %s, lost with node %s, as %s", m.Name, m.Node, r.Name), s), nil
+}
+
+// repairTieBreaker lets both tie-breakers be members for a while: then neither decides alone,
+// so that no two halves have one each.
+func repairTieBreaker(in Input, id int) (Outcome, error) {
+	if err := mayStart(in, false); err != nil {
+		return Outcome{}, err
+	}
+	m, err := in.there(id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if m.InUse {
+		return Outcome{}, inUse(m)
+	}
+	if why := in.stillThere(m); why != "" {
+		return Outcome{}, fmt.Errorf("%w: %s", model.ErrBusy, why)
+	}
+	d := newDraft(in, 0)
+	r, err := d.newReplica(in, model.TieBreaker, "")
+	if err != nil {
+		return Outcome{}, err
+	}
+	s := newScript(in)
+	s.place(r.ID, model.ReplicaPlace{})
+	s.join(r.ID, model.TieBreaker)
+	s.add(ForgetLost, id)
+	s.become(id, "")
+	s.add(ReleaseReplica, id)
+	return repairTieBreakerV1.begun(in, d, fmt.Sprintf("replace tie-breaker %s, lost with node %s, as %s", m.Name, m.Node, r.Name), s), nil
 }
 
 // mayRepair says why a copy is not taken for lost.

@@ -10,7 +10,7 @@ import (
 // plans are all plans that this binary knows.
 var plans = []*plan{
 	&resizeV1, &addDiskfulV1, &removeDiskfulV1, &replaceDiskfulV1, &forceRemoveV1,
-	&addAccessV1, &removeAccessV1, &addTieBreakerV1, &removeTieBreakerV1, &retypeV1, &changeBackingV1, &changeLayoutV1, &repairDiskfulV1,
+	&addAccessV1, &removeAccessV1, &addTieBreakerV1, &removeTieBreakerV1, &retypeV1, &changeBackingV1, &changeLayoutV1, &repairDiskfulV1, &repairTieBreakerV1,
 }
 
 // membership are the steps that changes of the mesh are made of.

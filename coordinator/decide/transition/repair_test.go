@@ -87,6 +87,12 @@ func TestALostCopyIsReplacedWithoutItsWord(t *testing.T) {
 			"SettleQuorum 2: 0D 1D 3D, quorum 2/2",
 			"ReleaseReplica 2: 0D 1D 3D, quorum 2/2",
 		}},
+		{"the tie-breaker: both are members for a while", 1, 0, false, away(2), 2, []string{
+			"PlaceReplica 3: 0D 1D 2T, quorum 2/1",
+			"JoinMesh 3: 0D 1D 2T 3T, quorum 2/1",
+			"ForgetLost 2: 0D 1D 3T, quorum 2/1",
+			"ReleaseReplica 2: 0D 1D 3T, quorum 2/1",
+		}},
 		{"on DRBD 8.4, fenced: it goes first", 1, 0, true, func(m *mesh) {
 			dead(1)(m)
 			m.in.Status.GoesAlone(0)
@@ -204,6 +210,9 @@ func TestALostCopyComesBack(t *testing.T) {
 		{1, 1, "Synchronize 3", "0D 1D 3D, quorum 2/2"},
 		{1, 1, "ForgetLost 2", "0D 1D 3D, quorum 2/2"},
 		{1, 1, "SettleQuorum 2", "0D 1D 3D, quorum 2/2"},
+		{1, 0, "PlaceReplica 3", "0D 1D 2T, quorum 2/1"},
+		{1, 0, "JoinMesh 3", "0D 1D 2T, quorum 2/1"},
+		{1, 0, "ForgetLost 2", "0D 1D 3T, quorum 2/1"},
 	} {
 		t.Run(tc.when, func(t *testing.T) {
 			t.Parallel()
@@ -305,6 +314,42 @@ func TestQuorumWhileOneIsLost(t *testing.T) {
 	j := judge{before: meshOf("0D 1D 2D 3D", 3), after: meshOf("1D 2D 3D", 2)}
 	if harm := j.harmBy(meshOf("0D 1D 2D", 2), 0); harm == "" {
 		t.Error("forgotten with a lower quorum at once: no harm is seen")
+	}
+}
+
+// TestQuorumWhileATieBreakerIsLost lets the lost tie-breaker be alive and with whoever still
+// knows it: at no step do two parts of the mesh have quorum.
+func TestQuorumWhileATieBreakerIsLost(t *testing.T) {
+	t.Parallel()
+	for _, l := range [][2]int{{1, 0}, {2, 1}} {
+		t.Run(fmt.Sprint(l), func(t *testing.T) {
+			t.Parallel()
+			m := repairMesh(t, l[0], l[1], false)
+			tie := layout.Formula(l[0], l[1]).Diskful
+			away(tie)(m)
+			m.obey()
+			before := m.in.Status.Datamesh
+			m.begin(repair(tie))
+			for len(m.in.Status.Transitions) > 0 {
+				was := m.in.Status.Datamesh
+				out := transition.Next(m.in)
+				if !out.Changed() {
+					t.Fatalf("waits: %s", out.Wait)
+				}
+				m.write(out)
+				if harm := (judge{before: was, after: m.in.Status.Datamesh}).harm(0, l[1]); harm != "" {
+					t.Fatalf("%s: %s\n%s", active(m.in.Status), harm, m.says())
+				}
+			}
+			if got := m.in.Status.Datamesh; got.Quorum != before.Quorum || len(got.Members) != len(before.Members) {
+				t.Errorf("at the end: %s", m.says())
+			}
+		})
+	}
+	// What the second tie-breaker is there for.
+	j := judge{before: meshOf("0D 1D 2T", 2), after: meshOf("0D 1D 3T", 2)}
+	if harm := j.harm(0, 0); harm == "" {
+		t.Error("one tie-breaker for another at once: no harm is seen")
 	}
 }
 
