@@ -199,7 +199,7 @@ func folderArrives(t *testing.T, w lab.World) {
 }
 
 func agentGone(t *testing.T, w lab.World) {
-	sh(t, w, "n2", "systemd-run -q --on-active=6 systemctl start labagent")
+	sh(t, w, "n2", "systemd-run -q sh -c 'while systemctl -q is-active labagent; do sleep 0.2; done; sleep 4; systemctl start labagent'")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	stop := lab.Command{Argv: []string{"systemctl", "stop", "labagent"}}
