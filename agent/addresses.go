@@ -16,9 +16,9 @@ import (
 
 // Addresses are the replication addresses of a node, by network.
 type Addresses interface {
-	// Present are those that the machine has; missing says why others are
-	// not among them.
-	Present() (present map[string]string, missing string)
+	// Present are those that the machine has; missing says of the other
+	// networks why theirs is not among them.
+	Present() (present, missing map[string]string)
 	// Watch calls changed when that changes, until ctx ends.
 	Watch(ctx context.Context, changed func()) error
 }
@@ -27,7 +27,7 @@ type Addresses interface {
 type FixedAddresses map[string]string
 
 // Present gives them all.
-func (a FixedAddresses) Present() (map[string]string, string) { return maps.Clone(a), "" }
+func (a FixedAddresses) Present() (present, missing map[string]string) { return maps.Clone(a), nil }
 
 // Watch waits for ctx.
 func (FixedAddresses) Watch(ctx context.Context, _ func()) error {
@@ -43,7 +43,7 @@ type hostAddresses struct {
 
 	mu      sync.Mutex
 	present map[string]string
-	missing string
+	missing map[string]string
 }
 
 // HostAddresses looks for the wanted addresses on this machine's interfaces.
@@ -54,10 +54,10 @@ func HostAddresses(wanted map[string]string, scope host.Scope, log *slog.Logger)
 }
 
 // Present gives those seen last.
-func (a *hostAddresses) Present() (map[string]string, string) {
+func (a *hostAddresses) Present() (present, missing map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return maps.Clone(a.present), a.missing
+	return maps.Clone(a.present), maps.Clone(a.missing)
 }
 
 // watchPause is how long to wait before the kernel is asked again for news.
@@ -88,30 +88,43 @@ func (a *hostAddresses) look() bool {
 	present, missing := checkAddresses(a.wanted, a.scope)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	same := a.missing == missing && maps.Equal(a.present, present)
+	same := maps.Equal(a.missing, missing) && maps.Equal(a.present, present)
 	a.present, a.missing = present, missing
 	return !same
 }
 
 // checkAddresses says which of the addresses can be used on this machine, and
 // why the others cannot.
-func checkAddresses(wanted map[string]string, scope host.Scope) (present map[string]string, missing string) {
-	present = map[string]string{}
+func checkAddresses(wanted map[string]string, scope host.Scope) (present, missing map[string]string) {
+	present, missing = map[string]string{}, map[string]string{}
 	have, err := host.Addresses()
-	if err != nil {
-		return present, err.Error()
-	}
-	var why []string
-	for _, network := range slices.Sorted(maps.Keys(wanted)) {
-		addr, err := netip.ParseAddr(wanted[network])
-		if err == nil {
-			err = host.CheckAddress(addr, have, scope)
+	for network, text := range wanted {
+		why := err
+		if why == nil {
+			why = checkAddress(text, have, scope)
 		}
-		if err != nil {
-			why = append(why, fmt.Sprintf("network %s: %v", network, err))
+		if why != nil {
+			missing[network] = why.Error()
 			continue
 		}
-		present[network] = wanted[network]
+		present[network] = text
 	}
-	return present, strings.Join(why, "; ")
+	return present, missing
+}
+
+func checkAddress(text string, have []host.Address, scope host.Scope) error {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return err
+	}
+	return host.CheckAddress(addr, have, scope)
+}
+
+// whyMissing says what Present found missing in a sentence; empty: nothing.
+func whyMissing(missing map[string]string) string {
+	var why []string
+	for _, network := range slices.Sorted(maps.Keys(missing)) {
+		why = append(why, fmt.Sprintf("network %s: %s", network, missing[network]))
+	}
+	return strings.Join(why, "; ")
 }

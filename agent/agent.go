@@ -59,6 +59,8 @@ type Config struct {
 	Fence func(handle func(ctx context.Context, resource string) int)
 	// Metrics is where monitoring is answered, over plain HTTP; nil: nowhere.
 	Metrics net.Listener
+	// Health is the agent's own door, for the coordinators.
+	Health Health
 	// Expiry says when the certificate and the CA lapse. Nil: nobody knows.
 	Expiry func() (certificate, ca time.Time)
 	// Hook is called after every step and every write of the journal; an
@@ -85,6 +87,7 @@ type agent struct {
 	arbiter *fence.Arbiter
 	session *session.Session
 	metrics *metrics.Metrics
+	health  *healthDoor
 	ready   chan struct{} // closed when the first report may be made
 	looked  chan struct{} // closed when everything was observed once
 	once    sync.Once
@@ -95,14 +98,17 @@ func Run(ctx context.Context, c Config) error {
 	if err := checkAlone(c.Root); err != nil {
 		return err
 	}
-	a := &agent{Config: c, metrics: metrics.New(c.Version), ready: make(chan struct{}), looked: make(chan struct{})}
+	a := &agent{Config: c, metrics: metrics.New(c.Version), health: &healthDoor{Health: c.Health}, ready: make(chan struct{}), looked: make(chan struct{})}
 	if err := a.build(); err != nil {
 		return err
 	}
+	health := a.openHealth(ctx)
 	tasks, ctx := errgroup.WithContext(ctx)
 	for _, task := range append([]func(context.Context) error{
-		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.arbiter.Run, a.answerHandlers, a.start, a.status, a.watchdog, a.probe,
-		func(ctx context.Context) error { return a.Addresses.Watch(ctx, a.session.Changed) },
+		a.lvm.Run, a.drbd.Run, a.engine.Run, a.session.Run, a.arbiter.Run, a.answerHandlers, a.start, a.status, a.watchdog, a.probe, health,
+		func(ctx context.Context) error {
+			return a.Addresses.Watch(ctx, func() { a.health.look(); a.session.Changed() })
+		},
 	}, c.Tasks...) {
 		tasks.Go(func() error { return task(ctx) })
 	}

@@ -20,6 +20,7 @@ type RunOptions struct {
 	State        string
 	Coordinators []string // besides those known from joining
 	Metrics      string   // where monitoring is answered; - is nowhere
+	Health       string   // where the coordinators ask whether the agent lives; empty: the usual
 	Debug        bool
 }
 
@@ -47,6 +48,10 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	if err != nil {
 		return Config{}, err
 	}
+	health, err := healthAddress(o.Health, place.Addresses)
+	if err != nil {
+		return Config{}, err
+	}
 	source := identity.NewSource(credentials)
 	c := Config{
 		Log: log, Node: place.Name, Version: version, Root: "/", State: o.State, Machine: machine,
@@ -57,6 +62,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 		Dial:         DialWith(source, TCP),
 		Coordinators: slices.Concat(o.Coordinators, place.Coordinators),
 		Notify:       systemd{},
+		Health:       HostHealth(health, scopeOf(place.Lab)),
 		Expiry:       source.Expiry,
 	}
 	if c.Metrics, err = probe.Listen(ctx, o.Metrics, log); err != nil {

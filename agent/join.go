@@ -117,8 +117,8 @@ func (c *JoinConfig) findAddresses(ctx context.Context) error {
 	if c.Simulated {
 		return nil
 	}
-	if _, missing := checkAddresses(c.Addresses, scope); missing != "" {
-		return fmt.Errorf("%s: name one with --address %s=IP", missing, DefaultNetwork)
+	if _, missing := checkAddresses(c.Addresses, scope); len(missing) > 0 {
+		return fmt.Errorf("%s: name one with --address %s=IP", whyMissing(missing), DefaultNetwork)
 	}
 	return nil
 }

@@ -12,12 +12,11 @@ import (
 func (a *agent) facts() metrics.Facts {
 	order, _ := a.journal.Order()
 	states, _ := a.engine.States()
-	_, missing := a.Addresses.Present()
 	f := metrics.Facts{
 		Connected: a.session.Connected(), Order: order, LVM: a.lvm.View(), DRBD: a.drbd.View(), Replicas: states,
 		Frozen: len(a.engine.Frozen()),
 	}
-	f.Conditions = a.conditions(f.LVM, missing)
+	f.Conditions = a.conditions(f.LVM)
 	if a.Stuck != nil {
 		f.Stuck = len(a.Stuck())
 	}

@@ -34,13 +34,23 @@ func checkAlone(root string) error {
 }
 
 // conditions are findings about the machine that get in the way sooner or later.
-func (a *agent) conditions(l observe.LVMView, missingAddresses string) []decide.Condition {
+func (a *agent) conditions(l observe.LVMView) []decide.Condition {
 	list := append([]decide.Condition{a.toolsCondition()}, preflight(a.Root, l, a.drbd.ViewOf(""))...)
-	addresses := good("AddressesPresent")
-	if missingAddresses != "" {
-		addresses = bad("AddressesPresent", "Missing", missingAddresses)
+	return append(list, a.addressesCondition(), a.frozenCondition())
+}
+
+// addressesCondition says whether others reach this machine where the node registered.
+func (a *agent) addressesCondition() decide.Condition {
+	const kind = "AddressesPresent"
+	_, missing := a.Addresses.Present()
+	text := whyMissing(missing)
+	if why := a.health.trouble(); why != "" {
+		text = join(text, fmt.Sprintf("health door %s: %s", a.health.text(), why))
 	}
-	return append(list, addresses, a.frozenCondition())
+	if text != "" {
+		return bad(kind, "Missing", text)
+	}
+	return good(kind)
 }
 
 // preflight looks for settings of the machine, whose files are below root, that

@@ -12,11 +12,13 @@ import (
 
 func (a *agent) hello() decide.Hello {
 	d, _ := a.journal.Order()
-	addresses, _ := a.Addresses.Present()
+	addresses, missing := a.Addresses.Present()
+	a.health.look()
 	return decide.Hello{
 		Node: a.Node, HostName: a.Machine.HostName, MachineID: a.Machine.MachineID, BootID: a.Machine.BootID,
 		AgentVersion: a.Version, Kernel: a.Machine.Kernel, Addresses: addresses,
 		Capabilities: a.capabilities(a.lvm.View(), a.drbd.ViewOf("")), Accepted: d.Order,
+		Missing: missing, Health: a.health.text(), HealthError: a.health.trouble(),
 	}
 }
 
@@ -24,12 +26,12 @@ func (a *agent) report() decide.Report {
 	order, _ := a.journal.Order()
 	l, d := a.lvm.View(), a.drbd.View()
 	states, released := a.engine.States()
-	addresses, missing := a.Addresses.Present()
+	addresses, _ := a.Addresses.Present()
 	return decide.Report{
 		VGs: l.VGs, LVs: l.LVs, StorageError: join(l.Missing, l.Err),
 		Resources: d.Resources, DRBDError: join(d.Missing, d.Err), DRBD84: d.Version.Is84(),
 		Replicas: states, Released: released,
-		Conditions: a.conditions(l, missing), Capabilities: a.capabilities(l, d),
+		Conditions: a.conditions(l), Capabilities: a.capabilities(l, d),
 		Addresses: addresses, Accepted: order.Order, Kept: stillHeld(a.journal.Kept(), l, d),
 	}
 }

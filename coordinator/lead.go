@@ -65,6 +65,7 @@ func (m *member) decide(ctx context.Context) (stop func()) {
 		}
 	})
 	wg.Go(func() { m.cleanUp(ctx) })
+	wg.Go(func() { m.askSilent(ctx) })
 	return func() { cancel(); wg.Wait() }
 }
 

@@ -48,6 +48,9 @@ type Hello struct {
 	AgentVersion string
 	Kernel       string
 	Addresses    map[string]string
+	Missing      map[string]string // by network: why its address is not on the machine now
 	Capabilities Capabilities
 	Accepted     Order
+	Health       string // IP:PORT of the agent's own door
+	HealthError  string // why nobody reaches it there now; empty: it is open
 }

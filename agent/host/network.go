@@ -79,7 +79,7 @@ func WatchAddresses(ctx context.Context, changed func()) error {
 	}
 }
 
-// A Scope says which addresses may serve for replication.
+// A Scope says which addresses a node may name.
 type Scope int
 
 // The scopes.
@@ -89,10 +89,10 @@ const (
 )
 
 // ErrBadAddress is what CheckAddress refuses with.
-var ErrBadAddress = errors.New("address cannot be used for replication")
+var ErrBadAddress = errors.New("address cannot be used")
 
-// CheckAddress tells why addr cannot be used for replication on a machine that
-// has the addresses of have.
+// CheckAddress tells why others do not reach a machine, which has the addresses
+// of have, at addr.
 func CheckAddress(addr netip.Addr, have []Address, scope Scope) error {
 	addr = addr.Unmap()
 	switch {

@@ -97,6 +97,7 @@ func helloOut(h decide.Hello) *agentv1.Hello {
 	return &agentv1.Hello{
 		Node: h.Node, HostName: h.HostName, MachineId: h.MachineID, BootId: h.BootID, AgentVersion: h.AgentVersion,
 		Kernel: h.Kernel, Addresses: h.Addresses, Capabilities: capabilitiesOut(h.Capabilities), Accepted: orderOut(h.Accepted),
+		Missing: h.Missing, Health: h.Health, HealthError: h.HealthError,
 	}
 }
 

@@ -21,6 +21,7 @@ func parseRun(args, environ []string, out io.Writer) (agent.RunOptions, error) {
 	f.Text(&o.State, "state", agent.StateFolder("/"), "folder of the journal and the identity")
 	f.List(&o.Coordinators, "coordinator", "API address of a coordinator, besides those known; may be given several times")
 	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
+	f.Text(&o.Health, "health", "", "IP:PORT where this node's coordinators ask whether its agent lives: /livez, /readyz (default: port 7175 of its first replication address)")
 	f.Switch(&o.Debug, "debug", "log every command line")
 	f.Strict("RVOL_AGENT_FENCE_SOCKET")
 	err := f.Parse(args)

@@ -73,11 +73,11 @@ func (c Node) judge(w World, st *model.NodeStatus, seen *inventory.Node, gone bo
 	case st.Ready && gone:
 		next.Ready, next.UpdatedBy = false, "monitor"
 		next.Reason = fmt.Sprintf("nothing heard for %s", silence.Round(time.Second))
-		next.UpdatedAt, next.NotReadySince = w.Now, w.Now
+		next.UpdatedAt, next.NotReadySince, next.Door = w.Now, w.Now, ""
 		return state.NewTxn(Actor(c), fmt.Sprintf("node %s is NotReady: %s", st.Name, next.Reason)).Put(next)
 	case !st.Ready && seen.Known() && silence < c.NotReadyAfter:
 		next.Ready, next.Reason, next.UpdatedBy, next.UpdatedAt = true, "heartbeat received", "heartbeat", w.Now
-		next.NotReadySince = time.Time{}
+		next.NotReadySince, next.Door = time.Time{}, ""
 		return state.NewTxn(Actor(c), fmt.Sprintf("node %s is Ready again", st.Name)).Put(next)
 	case seen.Known() && seen.Capabilities != st.Capabilities:
 		next.Capabilities = seen.Capabilities

@@ -32,6 +32,7 @@ type NodeStatus struct {
 	UpdatedBy     string    `json:"updated_by"` // register, heartbeat, monitor, operator, session
 	UpdatedAt     time.Time `json:"updated_at"`
 	NotReadySince time.Time `json:"not_ready_since,omitzero"`
+	Door          string    `json:"door,omitempty"` // what its health door answered when it fell silent, in a sentence; decides nothing
 
 	Epoch        uint64                `json:"epoch"`     // raised at each registration
 	HostName     string                `json:"host_name"` // uname -n: what drbdadm compares with "on HOST"
@@ -39,9 +40,18 @@ type NodeStatus struct {
 	BootID       string                `json:"boot_id,omitempty"`
 	Former       []string              `json:"former,omitempty"`    // UUIDs of volume groups that the machine offered which had this name before; sorted
 	Addresses    map[string]netip.Addr `json:"addresses,omitempty"` // network name -> replication address
+	Health       netip.AddrPort        `json:"health,omitzero"`     // the agent's own door; none: an agent of before
 	AgentVersion string                `json:"agent_version,omitempty"`
 	Kernel       string                `json:"kernel,omitempty"`
 	Capabilities Capabilities          `json:"capabilities"`
+}
+
+// Why is why the node is Ready or not, with all that is known of it.
+func (n *NodeStatus) Why() string {
+	if n.Door == "" {
+		return n.Reason
+	}
+	return n.Reason + "; " + n.Door
 }
 
 // Key is the node status's key.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -52,6 +53,7 @@ type appendText interface {
 
 func planOf(t reflect.Type) *plan {
 	_, reads := reflect.TypeAssert[json.Unmarshaler](reflect.New(t))
+	_, texts := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(t))
 	_, appends := reflect.TypeAssert[appendText](reflect.New(t))
 	switch {
 	case t == reflect.TypeFor[json.RawMessage]():
@@ -59,7 +61,7 @@ func planOf(t reflect.Type) *plan {
 	case reads && appends:
 		_, zeroer := reflect.TypeAssert[interface{ IsZero() bool }](reflect.New(t))
 		return &plan{write: writeSelf, read: readSelf, zeroer: zeroer}
-	case reads:
+	case reads || texts:
 		return &plan{write: writeOther, read: readOther}
 	default:
 		return planOfKind(t)

@@ -13,11 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
+	"golang.org/x/net/netutil"
 )
 
 // Config is what is shown.
 type Config struct {
-	Metrics prometheus.Gatherer
+	Metrics prometheus.Gatherer             // nil: none are shown
 	Live    func(ctx context.Context) error // why the process should be started anew; nil: it works
 	Ready   func(ctx context.Context) error // why it cannot do its work now; nil: it can
 	Log     *slog.Logger
@@ -25,7 +26,8 @@ type Config struct {
 
 // Limits of what a watcher may do.
 const (
-	scrapes       = 2 // at a time
+	connections   = 64 // at a time: who holds more keeps the daemon itself from nothing
+	scrapes       = 2  // at a time
 	scrapeTimeout = 30 * time.Second
 	probeTimeout  = 2 * time.Second
 	headerTimeout = 5 * time.Second
@@ -59,7 +61,7 @@ func Serve(ctx context.Context, l net.Listener, c Config) {
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
+	go func() { ended <- s.Serve(netutil.LimitListener(l, connections)) }()
 	select {
 	case err := <-ended:
 		c.Log.ErrorContext(ctx, "metrics and health are no longer served", "err", err)
@@ -79,10 +81,12 @@ func Serve(ctx context.Context, l net.Listener, c Config) {
 // Handler answers /metrics, /livez and /readyz.
 func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
-		MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
-	}))
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{
+			ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
+			MaxRequestsInFlight: scrapes, Timeout: scrapeTimeout,
+		}))
+	}
 	mux.HandleFunc("GET /livez", health(c.Live))
 	mux.HandleFunc("GET /readyz", health(c.Ready))
 	return mux

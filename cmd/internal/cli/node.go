@@ -35,6 +35,7 @@ func (a *app) nodes() noun[*adminv1.Node] {
 			{head: "LVM", wide: true, cell: (*adminv1.Node).GetLvm},
 			{head: "REPLICAS", cell: func(n *adminv1.Node) string { return number(n.GetReplicas()) }},
 			{head: "KERNEL", wide: true, cell: (*adminv1.Node).GetKernel},
+			{head: "HEALTH", wide: true, cell: (*adminv1.Node).GetHealth},
 			{head: "AGENT", wide: true, cell: (*adminv1.Node).GetAgentVersion},
 			{head: "CONNECTED", wide: true, cell: func(n *adminv1.Node) string { return yes(n.GetConnected()) }},
 			{head: "SINCE", cell: func(n *adminv1.Node) string { return a.age(n.GetStatusUpdatedAt()) }},

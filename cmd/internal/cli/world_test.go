@@ -112,7 +112,8 @@ func sampleNodes() []*adminv1.Node {
 	list := []*adminv1.Node{}
 	for i, name := range []string{"n1", "n2", "n3"} {
 		list = append(list, &adminv1.Node{
-			Meta: newMeta(name), Zone: "z" + string('1'+rune(i)), Ready: true, Connected: true, StatusReason: "heartbeat",
+			Meta: newMeta(name), Zone: "z" + string('1'+rune(i)), Ready: true, Connected: true, StatusReason: "heartbeat received",
+			StatusUpdatedBy: "heartbeat", Health: "10.77.0." + string('1'+rune(i)) + ":7175",
 			StatusUpdatedAt: at(80 * minute), Addresses: map[string]string{"default": "10.77.0." + string('1'+rune(i))},
 			AgentVersion: "v0.1.0", Kernel: "6.1.0", Drbd: "8.4.11", Lvm: "2.03.16", Thin: true, Replicas: 2,
 		})
@@ -123,7 +124,8 @@ func sampleNodes() []*adminv1.Node {
 		ThinPools: []*adminv1.NodeThinPool{{Name: "tp0", Size: 80 * gib, DataPercent: 12.3, MetadataPercent: 4, Offered: true}},
 	}}
 	list[1].Unschedulable = true
-	list[2].Ready, list[2].Fenced, list[2].Connected, list[2].StatusReason = false, true, false, "no heartbeat for 15s"
+	list[2].Ready, list[2].Fenced, list[2].Connected, list[2].StatusReason = false, true, false, "nothing heard for 15s"
+	list[2].StatusUpdatedBy = "monitor"
 	list[2].Conditions = []*adminv1.Condition{{Type: "DRBD", Status: "False", Reason: "NoModule", Message: "modprobe drbd: not found"}}
 	return list
 }

@@ -63,7 +63,7 @@ func nodeVerdict(v state.View, n model.EligibleNode) *adminv1.NodeVerdict {
 	case !known:
 		out.Reason = "its agent has never reported"
 	case !n.NodeReady:
-		out.Reason = "NotReady: " + st.Reason + "; nothing new is placed there"
+		out.Reason = "NotReady: " + st.Why() + "; nothing new is placed there"
 	case !n.AgentReady:
 		out.Reason = "its agent finds no LVM or no DRBD; nothing new is placed there"
 	case n.Unschedulable:

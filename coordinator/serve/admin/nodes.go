@@ -51,13 +51,16 @@ func (s *nodes) node(v state.View, seen inventory.View, n *model.Node) *adminv1.
 func nodeOf(v state.View, seen inventory.View, n *model.Node) *adminv1.Node {
 	out := &adminv1.Node{Meta: meta(&n.Meta), Zone: n.Zone, Unschedulable: n.Unschedulable, Fenced: n.Fenced != nil}
 	if st, ok := state.Get[*model.NodeStatus](v, n.Name); ok {
-		out.Ready, out.StatusReason, out.StatusUpdatedBy = st.Ready, st.Reason, st.UpdatedBy
+		out.Ready, out.StatusReason, out.StatusUpdatedBy = st.Ready, st.Why(), st.UpdatedBy
 		out.StatusUpdatedAt, out.Epoch, out.HostName = timestamp(st.UpdatedAt), st.Epoch, st.HostName
 		out.AgentVersion, out.Kernel = st.AgentVersion, st.Kernel
 		out.Drbd, out.Lvm, out.Thin = st.Capabilities.DRBDFull, st.Capabilities.LVM, st.Capabilities.Thin
 		out.Addresses = map[string]string{}
 		for network, a := range st.Addresses {
 			out.Addresses[network] = a.String()
+		}
+		if st.Health.IsValid() {
+			out.Health = st.Health.String()
 		}
 		if st.Epoch > 0 {
 			out.Conditions = conditions(capable(st.Capabilities))

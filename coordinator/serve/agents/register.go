@@ -23,7 +23,7 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 	if h.GetHostName() == "" {
 		return 0, door.Invalid(key, "its agent does not say the host name, which DRBD needs")
 	}
-	addresses, err := s.addresses(h.GetAddresses())
+	where, err := s.where(h)
 	if err != nil {
 		return 0, fmt.Errorf("node %s: %w", h.GetNode(), err)
 	}
@@ -31,7 +31,7 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		if _, ok := state.Get[*model.Node](v, h.GetNode()); !ok {
 			return nil, door.NotFound(key)
 		}
-		if err := unlikeOthers(v, h.GetNode(), h.GetHostName(), addresses); err != nil {
+		if err := unlikeOthers(v, h.GetNode(), h.GetHostName(), where.addresses); err != nil {
 			return nil, err
 		}
 		st := &model.NodeStatus{}
@@ -42,19 +42,15 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		st.Epoch++
 		epoch = st.Epoch
 		st.Ready, st.Reason, st.UpdatedBy, st.UpdatedAt = true, "its agent registered", "register", time.Now()
-		st.NotReadySince = time.Time{}
+		st.NotReadySince, st.Door = time.Time{}, ""
 		if st.MachineID != "" && st.MachineID != h.GetMachineId() {
 			st.Former = groupsOf(v, st.Name)
 		}
 		st.HostName, st.MachineID, st.BootID = h.GetHostName(), h.GetMachineId(), h.GetBootId()
 		st.AgentVersion, st.Kernel = h.GetAgentVersion(), h.GetKernel()
 		st.Capabilities = capabilities(h.GetCapabilities())
-		if len(addresses) > 0 {
-			st.Addresses = addresses
-		}
-		if len(st.Addresses) == 0 {
-			return nil, door.Refuse(model.ErrInvalid, key, "its agent names no replication address, by which peers reach it",
-				"give one with `rvol-agent join --address NETWORK=IP`, and see that an interface of the machine has it")
+		if err := where.settle(st, h); err != nil {
+			return nil, err
 		}
 		return state.NewTxn(c.Actor(), fmt.Sprintf("node %s registers, epoch %d", st.Name, st.Epoch)).Put(st), nil
 	})
@@ -74,26 +70,6 @@ func groupsOf(v state.View, node string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// addresses reads replication addresses, and refuses those that peers could not reach.
-func (s *service) addresses(texts map[string]string) (map[string]netip.Addr, error) {
-	out := map[string]netip.Addr{}
-	for network, text := range texts {
-		if err := model.CheckName("network", network, model.MaxName); err != nil {
-			return nil, err
-		}
-		a, err := netip.ParseAddr(text)
-		if err != nil {
-			return nil, fmt.Errorf("%w: address %q of network %s: want an IP address", model.ErrInvalid, text, network)
-		}
-		a = a.Unmap()
-		if a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" || a.IsLoopback() && !s.Loopback {
-			return nil, fmt.Errorf("%w: address %s of network %s: peers cannot reach it: configure the agent with the replication address", model.ErrInvalid, text, network)
-		}
-		out[network] = a
-	}
-	return out, nil
 }
 
 // unlikeOthers refuses a node that DRBD, on its peers, could not tell from another.

@@ -158,6 +158,16 @@ func TestWhoMayNotRegister(t *testing.T) {
 		{"a loopback address", func(h *agentv1.Hello) { h.Addresses["default"] = "127.0.0.1" }, "peers cannot reach it"},
 		{"any address", func(h *agentv1.Hello) { h.Addresses["default"] = "0.0.0.0" }, "peers cannot reach it"},
 		{"no address", func(h *agentv1.Hello) { h.Addresses["default"] = "here" }, "want an IP address"},
+		{"a link-local address", func(h *agentv1.Hello) { h.Addresses["default"] = "169.254.1.1" }, "link-local"},
+		{"a second network's loopback address", func(h *agentv1.Hello) { h.Addresses["fast"] = "127.0.0.1" }, "address 127.0.0.1 of network fast is a loopback address"},
+		{"an address that is not there", func(h *agentv1.Hello) { h.Missing = map[string]string{"fast": "no interface has it"} }, "network fast is not there: no interface has it"},
+		{"no health door", func(h *agentv1.Hello) { h.Health = "" }, "node n1: its agent has no health door"},
+		{"no address of a health door", func(h *agentv1.Hello) { h.Health = "n1:7175" }, `node n1: invalid: health door "n1:7175": want IP:PORT: set RVOL_AGENT_HEALTH`},
+		{"a health door without a port", func(h *agentv1.Hello) { h.Health = "10.0.0.1" }, "want IP:PORT"},
+		{"a health door anywhere", func(h *agentv1.Hello) { h.Health = "0.0.0.0:7175" }, "health door 0.0.0.0:7175 is no particular address"},
+		{"a health door on loopback", func(h *agentv1.Hello) { h.Health = "[::ffff:127.0.0.1]:7175" }, "is a loopback address: coordinators cannot reach it"},
+		{"a link-local health door", func(h *agentv1.Hello) { h.Health = "[fe80::1%eth0]:7175" }, "is link-local"},
+		{"a health door of another machine", func(h *agentv1.Hello) { h.HealthError = "no interface of this machine has 10.0.0.1" }, "health door 10.0.0.1:7175 is not open: no interface of this machine has 10.0.0.1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(w *world) {

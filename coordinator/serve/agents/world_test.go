@@ -178,6 +178,7 @@ func (w *world) connect(name string, change ...func(*agentv1.Hello)) *agent {
 	h := &agentv1.Hello{
 		Node: name, HostName: name + ".example", BootId: "boot", AgentVersion: "1", Kernel: "6.1",
 		Addresses:    map[string]string{"default": "10.0.0." + name[1:]},
+		Health:       "10.0.0." + name[1:] + ":7175",
 		Capabilities: &agentv1.Capabilities{Drbd: "8.4", DrbdFull: "8.4.11", Lvm: "2.03"},
 	}
 	for _, c := range change {

@@ -44,6 +44,7 @@ type Node struct {
 	Vgs             []*NodeVG              `protobuf:"bytes,18,rep,name=vgs,proto3" json:"vgs,omitempty"`               // every volume group the node reports, offered or not; soft
 	Replicas        int32                  `protobuf:"varint,19,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	Connected       bool                   `protobuf:"varint,20,opt,name=connected,proto3" json:"connected,omitempty"` // has a session with the leader now
+	Health          string                 `protobuf:"bytes,21,opt,name=health,proto3" json:"health,omitempty"`        // host:port where its agent says that it lives; empty: an agent that has no such door
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -216,6 +217,13 @@ func (x *Node) GetConnected() bool {
 		return x.Connected
 	}
 	return false
+}
+
+func (x *Node) GetHealth() string {
+	if x != nil {
+		return x.Health
+	}
+	return ""
 }
 
 type NodeVG struct {
@@ -854,7 +862,7 @@ var File_admin_v1_node_proto protoreflect.FileDescriptor
 
 const file_admin_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x13admin/v1/node.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x05\n" +
+	"\x13admin/v1/node.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x06\n" +
 	"\x04Node\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12$\n" +
@@ -878,7 +886,8 @@ const file_admin_v1_node_proto_rawDesc = "" +
 	"conditions\x12'\n" +
 	"\x03vgs\x18\x12 \x03(\v2\x15.rvol.admin.v1.NodeVGR\x03vgs\x12\x1a\n" +
 	"\breplicas\x18\x13 \x01(\x05R\breplicas\x12\x1c\n" +
-	"\tconnected\x18\x14 \x01(\bR\tconnected\x1a<\n" +
+	"\tconnected\x18\x14 \x01(\bR\tconnected\x12\x16\n" +
+	"\x06health\x18\x15 \x01(\tR\x06health\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x01\n" +

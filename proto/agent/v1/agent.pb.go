@@ -723,7 +723,10 @@ type Hello struct {
 	Kernel        string                 `protobuf:"bytes,6,opt,name=kernel,proto3" json:"kernel,omitempty"`
 	Addresses     map[string]string      `protobuf:"bytes,7,rep,name=addresses,proto3" json:"addresses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // network name -> replication address
 	Capabilities  *Capabilities          `protobuf:"bytes,8,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	Accepted      *Order                 `protobuf:"bytes,9,opt,name=accepted,proto3" json:"accepted,omitempty"` // newest order accepted
+	Accepted      *Order                 `protobuf:"bytes,9,opt,name=accepted,proto3" json:"accepted,omitempty"`                                                                          // newest order accepted
+	Health        string                 `protobuf:"bytes,10,opt,name=health,proto3" json:"health,omitempty"`                                                                             // IP:PORT of the agent's own door; empty: an agent that has none yet
+	HealthError   string                 `protobuf:"bytes,11,opt,name=health_error,json=healthError,proto3" json:"health_error,omitempty"`                                                // why nobody reaches it there now; empty: it is open
+	Missing       map[string]string      `protobuf:"bytes,12,rep,name=missing,proto3" json:"missing,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // network name -> why its address is not on the machine now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -817,6 +820,27 @@ func (x *Hello) GetCapabilities() *Capabilities {
 func (x *Hello) GetAccepted() *Order {
 	if x != nil {
 		return x.Accepted
+	}
+	return nil
+}
+
+func (x *Hello) GetHealth() string {
+	if x != nil {
+		return x.Health
+	}
+	return ""
+}
+
+func (x *Hello) GetHealthError() string {
+	if x != nil {
+		return x.HealthError
+	}
+	return ""
+}
+
+func (x *Hello) GetMissing() map[string]string {
+	if x != nil {
+		return x.Missing
 	}
 	return nil
 }
@@ -4285,7 +4309,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\"?\n" +
 	"\x05Order\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\x04R\x05index\"\xa1\x03\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\"\xd5\x04\n" +
 	"\x05Hello\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1b\n" +
 	"\thost_name\x18\x02 \x01(\tR\bhostName\x12\x1d\n" +
@@ -4296,8 +4320,15 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06kernel\x18\x06 \x01(\tR\x06kernel\x12A\n" +
 	"\taddresses\x18\a \x03(\v2#.rvol.agent.v1.Hello.AddressesEntryR\taddresses\x12?\n" +
 	"\fcapabilities\x18\b \x01(\v2\x1b.rvol.agent.v1.CapabilitiesR\fcapabilities\x120\n" +
-	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\x1a<\n" +
+	"\baccepted\x18\t \x01(\v2\x14.rvol.agent.v1.OrderR\baccepted\x12\x16\n" +
+	"\x06health\x18\n" +
+	" \x01(\tR\x06health\x12!\n" +
+	"\fhealth_error\x18\v \x01(\tR\vhealthError\x12;\n" +
+	"\amissing\x18\f \x03(\v2!.rvol.agent.v1.Hello.MissingEntryR\amissing\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fMissingEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\x01\n" +
 	"\fCapabilities\x12\x12\n" +
@@ -4633,7 +4664,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*FromAgent)(nil),             // 0: rvol.agent.v1.FromAgent
 	(*ToAgent)(nil),               // 1: rvol.agent.v1.ToAgent
@@ -4689,13 +4720,14 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*DetachRequest)(nil),         // 51: rvol.agent.v1.DetachRequest
 	(*DetachResponse)(nil),        // 52: rvol.agent.v1.DetachResponse
 	nil,                           // 53: rvol.agent.v1.Hello.AddressesEntry
-	nil,                           // 54: rvol.agent.v1.Addresses.ByNetworkEntry
-	nil,                           // 55: rvol.agent.v1.DesiredResource.AddressesEntry
-	nil,                           // 56: rvol.agent.v1.DesiredResource.OptionsEntry
-	nil,                           // 57: rvol.agent.v1.DesiredPeer.AddressesEntry
-	nil,                           // 58: rvol.agent.v1.JoinRequest.AddressesEntry
-	nil,                           // 59: rvol.agent.v1.JoinRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
+	nil,                           // 54: rvol.agent.v1.Hello.MissingEntry
+	nil,                           // 55: rvol.agent.v1.Addresses.ByNetworkEntry
+	nil,                           // 56: rvol.agent.v1.DesiredResource.AddressesEntry
+	nil,                           // 57: rvol.agent.v1.DesiredResource.OptionsEntry
+	nil,                           // 58: rvol.agent.v1.DesiredPeer.AddressesEntry
+	nil,                           // 59: rvol.agent.v1.JoinRequest.AddressesEntry
+	nil,                           // 60: rvol.agent.v1.JoinRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 61: google.protobuf.Timestamp
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
 	7,  // 0: rvol.agent.v1.FromAgent.hello:type_name -> rvol.agent.v1.Hello
@@ -4715,61 +4747,62 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	53, // 14: rvol.agent.v1.Hello.addresses:type_name -> rvol.agent.v1.Hello.AddressesEntry
 	8,  // 15: rvol.agent.v1.Hello.capabilities:type_name -> rvol.agent.v1.Capabilities
 	6,  // 16: rvol.agent.v1.Hello.accepted:type_name -> rvol.agent.v1.Order
-	19, // 17: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
-	23, // 18: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
-	28, // 19: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
-	17, // 20: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
-	8,  // 21: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
-	16, // 22: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
-	6,  // 23: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
-	15, // 24: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
-	35, // 25: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
-	54, // 26: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
-	18, // 27: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
-	20, // 28: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
-	21, // 29: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
-	22, // 30: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
-	24, // 31: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
-	25, // 32: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
-	26, // 33: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
-	27, // 34: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
-	29, // 35: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
-	32, // 36: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
-	30, // 37: rvol.agent.v1.ReplicaState.apart:type_name -> rvol.agent.v1.Apart
-	60, // 38: rvol.agent.v1.Apart.since:type_name -> google.protobuf.Timestamp
-	31, // 39: rvol.agent.v1.Apart.devices:type_name -> rvol.agent.v1.ApartDevice
-	6,  // 40: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
-	35, // 41: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
-	39, // 42: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
-	40, // 43: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
-	34, // 44: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
-	55, // 45: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
-	36, // 46: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
-	38, // 47: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
-	56, // 48: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
-	37, // 49: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
-	57, // 50: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
-	42, // 51: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
-	43, // 52: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
-	41, // 53: rvol.agent.v1.OperationGrant.with_peer:type_name -> rvol.agent.v1.WithPeer
-	58, // 54: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
-	59, // 55: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
-	60, // 56: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
-	0,  // 57: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
-	45, // 58: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
-	47, // 59: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
-	49, // 60: rvol.agent.v1.Agents.Attach:input_type -> rvol.agent.v1.AttachRequest
-	51, // 61: rvol.agent.v1.Agents.Detach:input_type -> rvol.agent.v1.DetachRequest
-	1,  // 62: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
-	46, // 63: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
-	48, // 64: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
-	50, // 65: rvol.agent.v1.Agents.Attach:output_type -> rvol.agent.v1.AttachResponse
-	52, // 66: rvol.agent.v1.Agents.Detach:output_type -> rvol.agent.v1.DetachResponse
-	62, // [62:67] is the sub-list for method output_type
-	57, // [57:62] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	54, // 17: rvol.agent.v1.Hello.missing:type_name -> rvol.agent.v1.Hello.MissingEntry
+	19, // 18: rvol.agent.v1.Report.storage:type_name -> rvol.agent.v1.Storage
+	23, // 19: rvol.agent.v1.Report.resources:type_name -> rvol.agent.v1.Resources
+	28, // 20: rvol.agent.v1.Report.replicas:type_name -> rvol.agent.v1.Replicas
+	17, // 21: rvol.agent.v1.Report.conditions:type_name -> rvol.agent.v1.Conditions
+	8,  // 22: rvol.agent.v1.Report.capabilities:type_name -> rvol.agent.v1.Capabilities
+	16, // 23: rvol.agent.v1.Report.addresses:type_name -> rvol.agent.v1.Addresses
+	6,  // 24: rvol.agent.v1.Report.accepted:type_name -> rvol.agent.v1.Order
+	15, // 25: rvol.agent.v1.Report.kept:type_name -> rvol.agent.v1.Kept
+	35, // 26: rvol.agent.v1.Kept.resources:type_name -> rvol.agent.v1.DesiredResource
+	55, // 27: rvol.agent.v1.Addresses.by_network:type_name -> rvol.agent.v1.Addresses.ByNetworkEntry
+	18, // 28: rvol.agent.v1.Conditions.conditions:type_name -> rvol.agent.v1.Condition
+	20, // 29: rvol.agent.v1.Storage.vgs:type_name -> rvol.agent.v1.VG
+	21, // 30: rvol.agent.v1.VG.thin_pools:type_name -> rvol.agent.v1.ThinPool
+	22, // 31: rvol.agent.v1.VG.lvs:type_name -> rvol.agent.v1.LV
+	24, // 32: rvol.agent.v1.Resources.resources:type_name -> rvol.agent.v1.Resource
+	25, // 33: rvol.agent.v1.Resource.devices:type_name -> rvol.agent.v1.Device
+	26, // 34: rvol.agent.v1.Resource.peers:type_name -> rvol.agent.v1.Peer
+	27, // 35: rvol.agent.v1.Peer.devices:type_name -> rvol.agent.v1.PeerDevice
+	29, // 36: rvol.agent.v1.Replicas.replicas:type_name -> rvol.agent.v1.ReplicaState
+	32, // 37: rvol.agent.v1.ReplicaState.backing:type_name -> rvol.agent.v1.BackingState
+	30, // 38: rvol.agent.v1.ReplicaState.apart:type_name -> rvol.agent.v1.Apart
+	61, // 39: rvol.agent.v1.Apart.since:type_name -> google.protobuf.Timestamp
+	31, // 40: rvol.agent.v1.Apart.devices:type_name -> rvol.agent.v1.ApartDevice
+	6,  // 41: rvol.agent.v1.Desired.order:type_name -> rvol.agent.v1.Order
+	35, // 42: rvol.agent.v1.Desired.resources:type_name -> rvol.agent.v1.DesiredResource
+	39, // 43: rvol.agent.v1.Desired.releases:type_name -> rvol.agent.v1.Release
+	40, // 44: rvol.agent.v1.Desired.operations:type_name -> rvol.agent.v1.OperationGrant
+	34, // 45: rvol.agent.v1.Desired.pools:type_name -> rvol.agent.v1.OfferedPool
+	56, // 46: rvol.agent.v1.DesiredResource.addresses:type_name -> rvol.agent.v1.DesiredResource.AddressesEntry
+	36, // 47: rvol.agent.v1.DesiredResource.devices:type_name -> rvol.agent.v1.DesiredDevice
+	38, // 48: rvol.agent.v1.DesiredResource.peers:type_name -> rvol.agent.v1.DesiredPeer
+	57, // 49: rvol.agent.v1.DesiredResource.options:type_name -> rvol.agent.v1.DesiredResource.OptionsEntry
+	37, // 50: rvol.agent.v1.DesiredDevice.backing:type_name -> rvol.agent.v1.Backing
+	58, // 51: rvol.agent.v1.DesiredPeer.addresses:type_name -> rvol.agent.v1.DesiredPeer.AddressesEntry
+	42, // 52: rvol.agent.v1.OperationGrant.new_uuid:type_name -> rvol.agent.v1.NewUUID
+	43, // 53: rvol.agent.v1.OperationGrant.create_vg:type_name -> rvol.agent.v1.CreateVG
+	41, // 54: rvol.agent.v1.OperationGrant.with_peer:type_name -> rvol.agent.v1.WithPeer
+	59, // 55: rvol.agent.v1.JoinRequest.addresses:type_name -> rvol.agent.v1.JoinRequest.AddressesEntry
+	60, // 56: rvol.agent.v1.JoinRequest.labels:type_name -> rvol.agent.v1.JoinRequest.LabelsEntry
+	61, // 57: rvol.agent.v1.JoinResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 58: rvol.agent.v1.Agents.Session:input_type -> rvol.agent.v1.FromAgent
+	45, // 59: rvol.agent.v1.Agents.Join:input_type -> rvol.agent.v1.JoinRequest
+	47, // 60: rvol.agent.v1.Agents.Renew:input_type -> rvol.agent.v1.RenewRequest
+	49, // 61: rvol.agent.v1.Agents.Attach:input_type -> rvol.agent.v1.AttachRequest
+	51, // 62: rvol.agent.v1.Agents.Detach:input_type -> rvol.agent.v1.DetachRequest
+	1,  // 63: rvol.agent.v1.Agents.Session:output_type -> rvol.agent.v1.ToAgent
+	46, // 64: rvol.agent.v1.Agents.Join:output_type -> rvol.agent.v1.JoinResponse
+	48, // 65: rvol.agent.v1.Agents.Renew:output_type -> rvol.agent.v1.RenewResponse
+	50, // 66: rvol.agent.v1.Agents.Attach:output_type -> rvol.agent.v1.AttachResponse
+	52, // 67: rvol.agent.v1.Agents.Detach:output_type -> rvol.agent.v1.DetachResponse
+	63, // [63:68] is the sub-list for method output_type
+	58, // [58:63] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -4801,7 +4834,7 @@ func file_agent_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

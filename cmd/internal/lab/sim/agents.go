@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -64,6 +66,17 @@ func (n *Node) addresses() map[string]string {
 	return map[string]string{agent.DefaultNetwork: n.address()}
 }
 
+// health is the agent's own door, at the node's replication address.
+func (n *Node) health() agent.Health {
+	return agent.Health{
+		Addr:  netip.AddrPortFrom(netip.MustParseAddr(n.address()), agentHealthPort),
+		Check: func() error { return nil },
+		Listen: func(context.Context) (net.Listener, error) {
+			return n.c.net.listen(fmt.Sprintf("%s:%d", n.Name, agentHealthPort))
+		},
+	}
+}
+
 // startAgent runs the agent as its service would.
 func (n *Node) startAgent() error {
 	own, err := agent.IdentityDir(n.agentDir()).Load()
@@ -89,7 +102,7 @@ func (n *Node) startAgent() error {
 		Machine: host.Machine{HostName: n.Name, MachineID: fmt.Sprintf("machine-%s-%d", n.Name, n.machines), BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
 		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
 		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(source, n.dial),
-		Metrics: watched, Expiry: source.Expiry,
+		Metrics: watched, Health: n.health(), Expiry: source.Expiry,
 		Coordinators: place.Coordinators,
 		Fence: func(handle func(context.Context, string) int) {
 			n.mu.Lock()

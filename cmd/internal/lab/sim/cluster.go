@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"rvol/agent"
 	"rvol/coordinator"
 	"rvol/coordinator/consensus"
 	"rvol/drbd"
@@ -51,6 +52,7 @@ const (
 	raftPort               = 7171
 	CoordinatorMetricsPort = 7172
 	AgentMetricsPort       = 7173
+	agentHealthPort        = agent.HealthPort
 )
 
 // Cluster is simulated nodes with their coordinators and agents.

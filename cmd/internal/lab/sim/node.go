@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"rvol/agent/agenttest"
@@ -110,7 +112,21 @@ func (n *Node) agentDir() string       { return filepath.Join(n.Root, "var/lib/r
 // address is the node's replication address.
 func (n *Node) address() string { return fmt.Sprintf("10.77.0.%d", n.index+1) }
 
+// dial reaches a port of a node by its name, or by its replication address.
 func (n *Node) dial(ctx context.Context, addr string) (net.Conn, error) {
+	for _, o := range n.c.nodes {
+		port, found := strings.CutPrefix(addr, o.address()+":")
+		switch {
+		case found && o.Off():
+			select {
+			case <-time.After(dialTimeout):
+			case <-ctx.Done():
+			}
+			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: address(addr), Err: syscall.ETIMEDOUT}
+		case found:
+			addr = net.JoinHostPort(o.Name, port)
+		}
+	}
 	return n.c.net.dial(ctx, n.Name, addr)
 }
 
