@@ -45,8 +45,9 @@ func (a *app) nodeDrain() *cobra.Command {
 	c := &cobra.Command{
 		Use: "drain NAME", Short: "Cordon a node and move its copies elsewhere",
 		Long: `Cordon a node, and move every copy that it holds elsewhere: each new one is made and filled before the old one goes. Volumes
-that are used there are not detached: they stay, and are told. Called again it goes on; --cancel begins no more, and lets
-the node be used again. On DRBD 8.4 the old copy goes first, which has to be accepted.`,
+that are used there are not detached: they stay, and are told. Called again it goes on, and who interrupts --wait ends the
+waiting alone. --cancel begins no more, goes back from moves whose old copy has not begun to leave, and lets the node be
+used again. On DRBD 8.4 the old copy goes first, which has to be accepted.`,
 		Args: args("NAME"), ValidArgsFunction: a.completeEach("node"),
 		RunE: a.run(func(ctx context.Context, _ *cobra.Command, args []string) error {
 			r.Name = args[0]
@@ -58,7 +59,7 @@ the node be used again. On DRBD 8.4 the old copy goes first, which has to be acc
 		}),
 	}
 	c.Flags().BoolVar(&r.AcceptSingleCopy, "accept-single-copy", false, "on DRBD 8.4: go on with one copy until the new one is filled")
-	c.Flags().BoolVar(&r.Cancel, "cancel", false, "begin no more, and let the node be used again")
+	c.Flags().BoolVar(&r.Cancel, "cancel", false, "begin no more, go back where that is safe, and let the node be used again")
 	waitFlag(c, &wait, "nothing of what can leave is left")
 	return c
 }

@@ -15,7 +15,8 @@ import (
 const races = 5
 
 // A change is what one call writes, made from the newest state: nil when that is so
-// already. The build is in the caller's name.
+// already, which is remembered too: repeated, the call must not change what somebody else
+// did meanwhile. The build is in the caller's name.
 type change func(v state.View, b *state.Build) (*state.Build, error)
 
 // write proposes a change, and once more when somebody else was faster. A call that is
@@ -43,8 +44,11 @@ func (a *api) try(ctx context.Context, part string, make change) (uint64, error)
 		if b, err = make(v, b); err != nil {
 			return 0, err
 		}
-		if b == nil {
+		switch {
+		case b == nil && c.RequestID == "":
 			return v.Index(), nil
+		case b == nil:
+			b = c.Txn("it was so already")
 		}
 	}
 	txn, err := b.Txn()

@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"rvol/coordinator/control"
 	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -14,17 +16,13 @@ import (
 
 // Drain cordons a node, and begins to move each copy that it holds elsewhere. It detaches
 // nothing: a volume that is used there stays until somebody detaches it. Called again it
-// begins what could not begin before, and tells how far the rest is.
+// begins what could not begin before, and tells how far the rest is. Cancelled, it goes back
+// from moves where that is safe.
 func (s *nodes) Drain(ctx context.Context, r *adminv1.DrainNodeRequest) (*adminv1.DrainNodeResponse, error) {
-	_, err := s.write(ctx, "/cordon", func(v state.View, b *state.Build) (*state.Build, error) {
-		n, err := find[*model.Node](v, r.GetName())
-		if err != nil || n.Unschedulable == !r.GetCancel() {
-			return nil, err
-		}
-		n = model.Clone(n)
-		n.Unschedulable = !r.GetCancel()
-		return b.Because(map[bool]string{false: "drain node ", true: "drain node no more: "}[r.GetCancel()] + n.Name).Put(n), nil
-	})
+	n, err := find[*model.Node](s.Store.View(), r.GetName())
+	if err == nil && n.Unschedulable == r.GetCancel() { // who waits asks again and again
+		_, err = s.write(ctx, "/cordon", func(v state.View, b *state.Build) (*state.Build, error) { return drained(v, b, r) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +40,17 @@ func (s *nodes) Drain(ctx context.Context, r *adminv1.DrainNodeRequest) (*adminv
 	return out, err
 }
 
+// drained cordons the node, or lifts that.
+func drained(v state.View, b *state.Build, r *adminv1.DrainNodeRequest) (*state.Build, error) {
+	n, err := find[*model.Node](v, r.GetName())
+	if err != nil || n.Unschedulable == !r.GetCancel() {
+		return nil, err
+	}
+	n = model.Clone(n)
+	n.Unschedulable = !r.GetCancel()
+	return b.Because(map[bool]string{false: "drain node ", true: "drain node no more: "}[r.GetCancel()] + n.Name).Put(n), nil
+}
+
 // drain begins to move one replica, and says how far it is or why it stays.
 func (s *nodes) drain(ctx context.Context, r *model.Replica, q *adminv1.DrainNodeRequest) (message string, begun bool) {
 	v := s.Store.View()
@@ -49,6 +58,8 @@ func (s *nodes) drain(ctx context.Context, r *model.Replica, q *adminv1.DrainNod
 	switch t := moving(vs, r); {
 	case r.Deleting():
 		return "being removed", true
+	case t != nil && q.GetCancel() && transition.Leaving(vs, r.ID):
+		return s.stay(ctx, r, t)
 	case t != nil:
 		return t.Title + ": " + stepOf(t), true
 	case q.GetCancel():
@@ -60,6 +71,9 @@ func (s *nodes) drain(ctx context.Context, r *model.Replica, q *adminv1.DrainNod
 	if r.Type != model.Diskful {
 		return "it has no data: it leaves with `rvol replica remove " + r.Name + "`, and votes elsewhere after `rvol replica add`", false
 	}
+	if other := serial(vs); other != nil {
+		return "waits until this is over: " + other.Title, true
+	}
 	got, err := s.begin(part(ctx, r.Name), r.Volume, model.ReplicaPlace{}, begins(func(in transition.Input) (transition.Outcome, error) {
 		return transition.Replace(in, r.ID, model.ReplicaPlace{}, q.GetAcceptSingleCopy())
 	}))
@@ -67,6 +81,32 @@ func (s *nodes) drain(ctx context.Context, r *model.Replica, q *adminv1.DrainNod
 		return err.Error(), false
 	}
 	return got.GetTransition().GetTitle() + ": begun", true
+}
+
+// stay goes back from the move of a replica, or says why that can only go on.
+func (s *nodes) stay(ctx context.Context, r *model.Replica, t *model.Transition) (message string, leaves bool) {
+	if t.Abort != "" {
+		return t.Title + ": goes back", false
+	}
+	_, err := s.begin(part(ctx, r.Name), r.Volume, model.ReplicaPlace{}, func(w control.World, b *state.Build, vol *model.Volume) error {
+		return control.Cancel(w, b, vol, t.Plan, "asked for by "+door.From(ctx).Actor())
+	})
+	if err != nil {
+		return t.Title + ": goes on: " + err.Error(), true
+	}
+	return t.Title + ": goes back", false
+}
+
+// serial is the change under way that bears no other beside it; nil: there is none.
+func serial(vs *model.VolumeStatus) *model.Transition {
+	if vs == nil {
+		return nil
+	}
+	i := slices.IndexFunc(vs.Transitions, func(t model.Transition) bool { return !t.Compatible })
+	if i < 0 {
+		return nil
+	}
+	return &vs.Transitions[i]
 }
 
 // part tells the changes of one call apart by their request id.

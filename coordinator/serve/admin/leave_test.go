@@ -11,6 +11,7 @@ import (
 	"rvol/coordinator/model"
 	"rvol/drbd"
 	adminv1 "rvol/proto/admin/v1"
+	"rvol/proto/identity"
 )
 
 func TestDrainDetachesNothingAndSaysWhatStays(t *testing.T) {
@@ -38,6 +39,27 @@ func TestDrainDetachesNothingAndSaysWhatStays(t *testing.T) {
 	got, err = (&nodes{api: w.api}).Drain(w.ctx, &adminv1.DrainNodeRequest{Name: "n1", Cancel: true})
 	if err != nil || got.GetNode().GetUnschedulable() {
 		t.Errorf("cancelled: %v, %v, want the node schedulable", got.GetNode(), err)
+	}
+}
+
+func TestDrainWaitsForWhatElseIsChanged(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1")
+	w.node("n2")
+	w.class("n1", "n2")
+	w.formed("db-1", "n1", "n2")
+	vs, _ := get[*model.VolumeStatus](w, "db-1")
+	vs = model.Clone(vs)
+	vs.Transitions = []model.Transition{{Type: "Resize", Plan: "resize/v1", Title: "grow db-1"}}
+	w.put(vs)
+	s := &nodes{api: w.api}
+	got, err := s.Drain(w.ctx, &adminv1.DrainNodeRequest{Name: "n1"})
+	if err != nil || len(got.GetBegun()) != 1 || got.GetBegun()[0].GetMessage() != "waits until this is over: grow db-1" {
+		t.Errorf("beside another change: %v, %v, want it waited for", got, err)
+	}
+	index := w.api.Store.View().Index()
+	if _, err := s.Drain(w.as(identity.Admin, "r-1"), &adminv1.DrainNodeRequest{Name: "n1"}); err != nil || w.api.Store.View().Index() != index {
+		t.Errorf("asked how far it is: %v, want no entry", err)
 	}
 }
 

@@ -104,6 +104,34 @@ func TestARepeatedRequestGetsTheFirstAnswer(t *testing.T) {
 	refused(t, err, model.ErrInvalid, "used for something else")
 }
 
+// A call that found nothing to change is remembered too: repeated, it does not undo what
+// somebody else did since.
+func TestARepeatedRequestThatChangedNothingChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1")
+	s, no := &nodes{api: w.api}, false
+	uncordon := func(id string) {
+		t.Helper()
+		if _, err := s.Set(w.as(identity.Admin, id), &adminv1.SetNodeRequest{Name: "n1", Unschedulable: &no}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	uncordon("r-1")
+	yes := true
+	if _, err := s.Set(w.ctx, &adminv1.SetNodeRequest{Name: "n1", Unschedulable: &yes}); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []struct {
+		id   string
+		want bool
+	}{{"r-1", true}, {"r-2", false}} {
+		uncordon(again.id)
+		if n, _ := get[*model.Node](w, "n1"); n.Unschedulable != again.want {
+			t.Errorf("after %s: cordoned %v, want %v", again.id, n.Unschedulable, again.want)
+		}
+	}
+}
+
 func TestWhatNoPoolCanEverHoldIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	for n, extents := range map[string]int64{"n1": 100, "n2": 50} {

@@ -638,7 +638,7 @@ type DrainNodeRequest struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	AcceptSingleCopy bool                   `protobuf:"varint,2,opt,name=accept_single_copy,json=acceptSingleCopy,proto3" json:"accept_single_copy,omitempty"` // DRBD 8.4: the old copy goes before the new one is filled
-	Cancel           bool                   `protobuf:"varint,3,opt,name=cancel,proto3" json:"cancel,omitempty"`                                               // nothing more begins, and the node takes replicas again; what is under way ends by itself
+	Cancel           bool                   `protobuf:"varint,3,opt,name=cancel,proto3" json:"cancel,omitempty"`                                               // nothing more begins, moves go back where that is safe, and the node takes replicas again
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
