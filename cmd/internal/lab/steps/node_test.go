@@ -35,6 +35,8 @@ type node struct {
 	fenced  bool // the operator said that it is off
 	deaf    bool // no coordinator reaches it
 	stop    func()
+	crash   crash
+	ended   chan struct{} // closed when the agent does not work any more
 }
 
 func newNode(t *testing.T, f *drbdtest.Fabric, index int, v drbd.Version, root string) *node {
@@ -65,7 +67,7 @@ func (n *node) address() netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, b
 func (n *node) start() {
 	n.t.Helper()
 	var err error
-	if n.journal, err = act.OpenJournal(filepath.Join(n.Root, "var/lib/rvol/agent"), nil); err != nil {
+	if n.journal, err = act.OpenJournal(filepath.Join(n.Root, "var/lib/rvol/agent"), n.crash.hook); err != nil {
 		n.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(n.t.Context())
@@ -74,16 +76,19 @@ func (n *node) start() {
 	kernel := observe.NewDRBD(n.Run, n.DRBD.Follow, n.Root, log, func(names ...string) { n.engine.Poke(names...) })
 	n.engine = act.NewEngine(act.Config{
 		Log: log, Root: n.Root, Journal: n.journal, LVM: seen, DRBD: kernel, Tool: tool, Locks: locks,
-		Changed: func() {}, Doing: func() {},
+		Changed: func() {}, Doing: func() {}, Hook: n.crash.hook,
+		MayServeAlone: func(context.Context, string) error { return nil }, // one node alone is ever told to serve
 	})
+	ended := make(chan struct{})
+	n.ended = ended
 	done := make(chan error, 3)
 	go func() { done <- seen.Run(ctx) }()
 	go func() { done <- kernel.Run(ctx) }()
-	go func() { done <- n.engine.Run(ctx) }()
+	go func() { err := n.engine.Run(ctx); close(ended); done <- err }()
 	n.stop = func() {
 		cancel()
 		for range 3 {
-			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errCrash) {
 				n.t.Errorf("agent of %s: %v", n.Name, err)
 			}
 		}
@@ -100,10 +105,15 @@ func (n *node) rest() {
 // give hands over an order, as the session does.
 func (n *node) give(d decide.Desired) {
 	n.t.Helper()
-	if err := n.journal.Accept(d); err != nil {
+	switch err := n.journal.Accept(d); {
+	case errors.Is(err, errCrash):
+		n.stop()
+		n.stop = func() {}
+	case err != nil:
 		n.t.Fatal(err)
+	default:
+		n.engine.Order(d, true)
 	}
-	n.engine.Order(d, true)
 }
 
 // kill takes the power.

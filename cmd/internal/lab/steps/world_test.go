@@ -198,6 +198,7 @@ func (w *world) until(what string, why func() string) {
 func (w *world) patience(why func() string) (said string) {
 	for pause := 100 * time.Millisecond; pause < 10*time.Minute; pause = pause * 11 / 10 { // two hours, about
 		synctest.Wait()
+		w.revive()
 		if said = why(); said == "" {
 			return ""
 		}
