@@ -72,7 +72,7 @@ func planLVG(v state.View, seen inventory.View, name string, r *adminv1.LVGSpec,
 		if err != nil {
 			return plan{}, err
 		}
-		if err := addThinPools(l, vg, added); err != nil {
+		if err := addThinPools(v, l, vg, added); err != nil {
 			return plan{}, err
 		}
 	}

@@ -151,7 +151,7 @@ func (s *lvgs) Set(ctx context.Context, r *adminv1.SetLVGRequest) (*adminv1.LVG,
 			if vg.UUID != l.UUID {
 				return nil, door.Refuse(model.ErrConflict, l.Key(), "the node has another volume group of that name now", "delete the LVG and offer the new group")
 			}
-			if err := addThinPools(l, vg, r.GetAddThinPools()); err != nil {
+			if err := addThinPools(v, l, vg, r.GetAddThinPools()); err != nil {
 				return nil, err
 			}
 		}
@@ -227,10 +227,17 @@ func nothingReserved(v state.View, l *model.LVG) error {
 	}
 	for _, thin := range pools {
 		pool, _ := l.Pool(thin)
-		for res := range v.ReservationsIn(pool) {
-			return door.Refuse(model.ErrBusy, l.Key(), fmt.Sprintf("it holds %s of %s %s", size(res.Charge()), res.OwnerKind, res.Owner),
-				"delete that first; `rvol lvg show "+l.Name+"` lists all there is")
+		if err := nothingIn(v, l, pool); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func nothingIn(v state.View, l *model.LVG, pool model.PoolID) error {
+	for res := range v.ReservationsIn(pool) {
+		return door.Refuse(model.ErrBusy, l.Key(), fmt.Sprintf("it holds %s of %s %s", size(res.Charge()), res.OwnerKind, res.Owner),
+			"delete that first; `rvol lvg show "+l.Name+"` lists all there is")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
+	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -32,6 +33,44 @@ func TestOfferAVolumeGroup(t *testing.T) {
 	over := int32(99)
 	_, err = s.Set(w.ctx, &adminv1.SetLVGRequest{Name: "n1/vg0", OverProvisioningPercent: &over})
 	refused(t, err, model.ErrInvalid, "want 100 to")
+}
+
+func TestAThinPoolThatWasMadeAnewIsOfferedWhenNothingStandsOnTheFormer(t *testing.T) {
+	w := newWorld(t)
+	w.node("n1")
+	w.group("n1", "vg0", 100)
+	s := &lvgs{api: w.api}
+	if _, err := s.Create(w.ctx, &adminv1.CreateLVGRequest{Node: "n1", Vg: "vg0", ThinPools: []string{"tp"}}); err != nil {
+		t.Fatal(err)
+	}
+	again := func() error {
+		_, err := s.Set(w.ctx, &adminv1.SetLVGRequest{Name: "n1/vg0", AddThinPools: []string{"tp"}})
+		return err
+	}
+	refused(t, again(), model.ErrExists, "thin pool tp is offered already")
+	res := &model.Reservation{
+		Meta: model.Meta{Name: "res-1"}, OwnerKind: model.OwnerHold, Owner: "h", State: model.Reserved, Granted: 1 << 20,
+		Pool: model.PoolID{Node: "n1", VG: "uuid-vg0", ThinLV: "uuid-tp"}, VGName: "vg0",
+	}
+	size := &model.Capacity{Pool: res.Pool, VGName: "vg0", ThinPoolName: "tp", ExtentSize: extent, Extents: 100, Percent: 200}
+	size.Name = res.Pool.String()
+	w.put(size, res)
+	w.report("n1", func(n *inventory.Node) { n.VGs[0].ThinPools[0].UUID = "uuid-new" })
+	refused(t, again(), model.ErrBusy, "another thin pool of that name now (UUID uuid-new)", "it holds 1 MiB of hold h")
+	stored, _ := get[*model.Reservation](w, res.Name)
+	txn, err := state.NewTxn("test", "release").Delete(stored).Txn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Propose(w.ctx, txn); err != nil {
+		t.Fatal(err)
+	}
+	if err := again(); err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := get[*model.LVG](w, "n1/vg0"); len(l.ThinPools) != 1 || l.ThinPools[0].UUID != "uuid-new" {
+		t.Errorf("offered are %v, want the new one alone", l.ThinPools)
+	}
 }
 
 func TestWhatIsNotThereIsNotOffered(t *testing.T) {

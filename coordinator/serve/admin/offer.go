@@ -31,7 +31,7 @@ func (s *lvgs) Create(ctx context.Context, r *adminv1.CreateLVGRequest) (*adminv
 			if err == nil && l.UUID != old.UUID {
 				return succeed(v, b, old, l)
 			}
-			return nil, door.Refuse(model.ErrExists, key, "is offered already", "change it with `rvol lvg set "+key.Name+"`")
+			return nil, door.Refuse(model.ErrExists, key, "is offered already", "change it with `rvol lvg set "+key.Name+"`; a thin pool that was made anew is offered with --add-thin-pool")
 		}
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func offered(v state.View, seen inventory.View, r *adminv1.CreateLVGRequest) (*m
 		OverProvisioningPercent: model.DefaultOverProvisioningPercent,
 		StopDataPercent:         model.DefaultStopPercent, StopMetadataPercent: model.DefaultStopPercent,
 	}
-	return l, addThinPools(l, vg, r.GetThinPools())
+	return l, addThinPools(v, l, vg, r.GetThinPools())
 }
 
 func checkOffer(key model.Key, r *adminv1.CreateLVGRequest) error {
@@ -126,11 +126,10 @@ func these(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func addThinPools(l *model.LVG, vg inventory.VG, names []string) error {
+// addThinPools offers thin pools of a group. One that was made anew takes the place of the
+// one of its name that is gone.
+func addThinPools(v state.View, l *model.LVG, vg inventory.VG, names []string) error {
 	for _, name := range names {
-		if _, ok := l.Pool(name); ok {
-			return door.Refuse(model.ErrExists, l.Key(), "thin pool "+name+" is offered already", "")
-		}
 		i := slices.IndexFunc(vg.ThinPools, func(p inventory.ThinPool) bool { return p.Name == name })
 		if i < 0 {
 			var all []string
@@ -138,6 +137,15 @@ func addThinPools(l *model.LVG, vg inventory.VG, names []string) error {
 				all = append(all, tp.Name)
 			}
 			return door.Refuse(model.ErrNotFound, l.Key(), fmt.Sprintf("the group has no thin pool %s, but %s", name, these(all)), "name one of those, or make it with lvcreate")
+		}
+		if old, ok := l.Pool(name); ok {
+			if old.ThinLV == vg.ThinPools[i].UUID {
+				return door.Refuse(model.ErrExists, l.Key(), "thin pool "+name+" is offered already", "")
+			}
+			if err := nothingIn(v, l, old); err != nil {
+				return fmt.Errorf("the group has another thin pool of that name now (UUID %s), and of the former (UUID %s): %w", vg.ThinPools[i].UUID, old.ThinLV, err)
+			}
+			l.ThinPools = slices.DeleteFunc(l.ThinPools, func(tp model.ThinPool) bool { return tp.Name == name })
 		}
 		l.ThinPools = append(l.ThinPools, model.ThinPool{Name: name, UUID: vg.ThinPools[i].UUID})
 	}
