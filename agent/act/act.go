@@ -51,6 +51,7 @@ type Engine struct {
 		metadata  map[string]remembered // by LV UUID
 		together  map[string]int64
 		apart     map[string]map[drbd.NodeID]time.Time // by resource
+		stuck     map[string]map[drbd.NodeID]time.Time // by resource
 		wasUp     map[string]bool                      // by resource
 		starved   map[string]map[int]bool              // by resource: see decide.Facts
 		verifying map[string]decide.Verifying          // by operation
@@ -66,6 +67,7 @@ func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
 	e.facts.wasUp, e.facts.starved = map[string]bool{}, map[string]map[int]bool{}
 	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
+	e.facts.stuck = map[string]map[drbd.NodeID]time.Time{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
 	return e
 }

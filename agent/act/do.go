@@ -43,7 +43,7 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return e.doMesh(ctx, step)
 	case decide.Adjust:
 		return e.adjust(ctx, s)
-	case decide.Primary, decide.Secondary, decide.Connect, decide.ConfirmTogether:
+	case decide.Primary, decide.Secondary, decide.Connect, decide.Reconnect, decide.ConfirmTogether:
 		return e.doRole(ctx, step)
 	case decide.Down:
 		return e.down(ctx, in, s)
@@ -101,6 +101,12 @@ func (e *Engine) doRole(ctx context.Context, step decide.Step) error {
 		return e.DRBD.Tool().Secondary(ctx, e.ref(s.Target))
 	case decide.Connect:
 		return e.connect(ctx, s)
+	case decide.Reconnect:
+		tool, ref := e.DRBD.Tool(), e.ref(s.Target)
+		if err := tool.Disconnect(ctx, ref, s.Peer); err != nil {
+			return err
+		}
+		return tool.Connect(ctx, ref, s.Peer)
 	case decide.ConfirmTogether:
 		return e.confirmTogether(ctx, s)
 	}

@@ -47,7 +47,24 @@ func (e *Engine) input(name string) decide.Input {
 	if e.facts.apart[name] = in.Facts.Apart; len(in.Facts.Apart) == 0 {
 		delete(e.facts.apart, name)
 	}
+	in.Facts.Stuck = e.stuck(in, name)
 	return in
+}
+
+// stuck are the peers of a resource that could have given good data for long enough. It is
+// called with e.mu held.
+func (e *Engine) stuck(in decide.Input, name string) []drbd.NodeID {
+	since := decide.StuckSince(e.facts.stuck[name], in.Desired, in.Observed, name, time.Now())
+	if e.facts.stuck[name] = since; len(since) == 0 {
+		delete(e.facts.stuck, name)
+	}
+	var long []drbd.NodeID
+	for _, id := range slices.Sorted(maps.Keys(since)) {
+		if time.Since(since[id]) >= decide.StuckFor {
+			long = append(long, id)
+		}
+	}
+	return long
 }
 
 // freshFor is how old a report of LVM may be when something is to be done.

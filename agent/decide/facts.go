@@ -30,6 +30,9 @@ type Facts struct {
 	// Starved are the devices of the resource looked at whose disk DRBD let go of while its
 	// thin pool was full, by number.
 	Starved map[int]bool
+	// Stuck are peers of the resource looked at that could have given the copy here good
+	// data for StuckFor, and did not.
+	Stuck []drbd.NodeID
 	// Verifying is what was known when a verify was begun by this process, by operation.
 	Verifying map[string]Verifying
 }

@@ -106,6 +106,7 @@ func (p *planner) hold(r Resource, want string, state *ReplicaState) *Refusal {
 		p.arbitrated(r)
 		why = p.serve(r, want, state)
 		p.reconnect(r)
+		p.meetAnew(r)
 	}
 	return why
 }

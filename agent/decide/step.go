@@ -107,6 +107,11 @@ type (
 		Target
 		Peer drbd.NodeID
 	}
+	// Reconnect lets a copy that gets no data from a peer meet it anew.
+	Reconnect struct {
+		Target
+		Peer drbd.NodeID
+	}
 	// ConfirmTogether looks whether both copies are together, after the order
 	// of a round in which one of them could go on alone.
 	ConfirmTogether struct {
@@ -191,6 +196,7 @@ func (ForgetPeers) step()     {}
 func (Adjust) step()          {}
 func (Primary) step()         {}
 func (Connect) step()         {}
+func (Reconnect) step()       {}
 func (ConfirmTogether) step() {}
 func (Secondary) step()       {}
 func (Down) step()            {}

@@ -61,6 +61,11 @@ func (s Adjust) String() string { return "adjust " + s.Resource }
 func (s Primary) String() string { return "make " + s.Resource + " Primary" }
 
 // String tells people what is being done.
+func (s Reconnect) String() string {
+	return fmt.Sprintf("meet replica %s of %s anew: it has good data, and gives none", s.Peer, s.Resource)
+}
+
+// String tells people what is being done.
 func (s Connect) String() string {
 	return fmt.Sprintf("connect %s to replica %s again", s.Resource, s.Peer)
 }

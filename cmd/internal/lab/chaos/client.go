@@ -96,19 +96,25 @@ func (c *client) twice(ctx context.Context, rnd *rand.Rand, id string, do call) 
 	wg.Wait()
 	c.r.counts.add(faultGroup, askedDouble, 1)
 	switch {
-	case err == nil:
-		c.compare(id, first, second, secondErr)
-		return nil
-	case secondErr == nil:
-		c.compare(id, second, first, err)
+	case err != nil && secondErr != nil:
+		return secondErr
+	case err != nil: // refused before the other was taken
+		first, err = c.definite(ctx, rnd, do)
+	case secondErr != nil:
+		second, secondErr = c.definite(ctx, rnd, do)
 	}
-	return secondErr
+	if err != nil {
+		c.compare(id, second, first, err)
+	} else {
+		c.compare(id, first, second, secondErr)
+	}
+	return nil
 }
 
 // compare demands that a repeated request has the answer that was given before.
 func (c *client) compare(id, first, again string, err error) {
 	switch {
-	case errors.Is(err, errUnknown) || errors.Is(err, context.Canceled):
+	case errors.Is(err, errUnknown) || errors.Is(err, context.Canceled): // nobody said anything
 	case err != nil:
 		c.r.wrongf("I3: request %s was acknowledged, and refused when it was repeated: %v", id, err)
 	case first != again:

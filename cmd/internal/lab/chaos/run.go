@@ -19,7 +19,6 @@ type Config struct {
 	Seed     uint64
 	Duration time.Duration // of cluster time in which things go wrong
 	DRBD     drbd.Version
-	Three    bool   // volumes of three copies take part
 	Dir      string // the state of all nodes
 	LogFile  string // what Log writes to: searched for secrets
 	Log      *slog.Logger

@@ -24,6 +24,7 @@ type volume struct {
 	gone      bool            // it was deleted, and is
 	formed    bool            // it was seen so
 	wasFormed bool            // at the step before
+	asked     int             // requests about it that have no answer yet
 	uses      string          // node that it is to be attached on
 	goal      *goal           // what is waited for; nil: nothing
 	seen      *adminv1.Volume // as the leader last told it

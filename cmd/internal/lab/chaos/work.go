@@ -31,7 +31,7 @@ const (
 // class is what volumes are made of.
 type class struct {
 	name, flags string
-	three       bool // copies
+	three       bool // copies, which DRBD 8.4 cannot have
 }
 
 var classes = []class{
@@ -43,7 +43,7 @@ var classes = []class{
 
 // classes are those that take part.
 func (r *run) classes() []class {
-	return slices.DeleteFunc(slices.Clone(classes), func(c class) bool { return c.three && !r.Three })
+	return slices.DeleteFunc(slices.Clone(classes), func(c class) bool { return c.three && r.DRBD.Is84() })
 }
 
 // work is something that a user does.
@@ -60,14 +60,15 @@ func (r *run) possible() []work {
 	for _, op := range []string{opCreate, opAttach, opDetach, opWrite, opResize, opMove, opDelete, opTransfer} {
 		r.counts.expect(doneGroup, op)
 	}
-	atRest := func(_ *run, v *volume) bool { return v.formed && !v.leaving && v.goal == nil && v.uses == "" }
+	idle := func(_ *run, v *volume) bool { return v.formed && !v.leaving && v.goal == nil && v.asked == 0 }
+	atRest := func(r *run, v *volume) bool { return idle(r, v) && v.uses == "" }
 	return []work{
 		{op: opCreate, do: create},
 		{op: opAttach, with: atRest, do: attach},
 		{op: opAttach, with: atRest, do: attach},
-		{op: opDetach, with: func(_ *run, v *volume) bool { return v.uses != "" && v.goal == nil }, do: detach},
-		{op: opResize, with: func(_ *run, v *volume) bool { return v.formed && !v.leaving && v.goal == nil }, do: resize},
-		{op: opMove, with: func(_ *run, v *volume) bool { return v.formed && !v.leaving && v.goal == nil && v.seen != nil }, do: move},
+		{op: opDetach, with: func(r *run, v *volume) bool { return idle(r, v) && v.uses != "" }, do: detach},
+		{op: opResize, with: idle, do: resize},
+		{op: opMove, with: idle, do: move},
 		{op: opDelete, with: func(r *run, v *volume) bool { return atRest(r, v) && r.living() > 2 }, do: remove},
 		{op: opTransfer, do: transfer},
 	}
@@ -108,13 +109,18 @@ func (r *run) work(ctx context.Context) {
 	w.do(ctx, r, rnd, v)
 }
 
-// ask makes a request beside everything else, and then tells what came of it.
-func (r *run) ask(ctx context.Context, rnd *rand.Rand, what string, do call, then func(err error)) {
+// ask makes a request about a volume beside everything else, and then tells what came of it.
+func (v *volume) ask(ctx context.Context, rnd *rand.Rand, what string, do call, then func(err error)) {
+	r := v.r
 	r.say("%s", what)
+	r.mu.Lock()
+	v.asked++
+	r.mu.Unlock()
 	r.tasks.Go(func() {
 		err := r.client.change(ctx, rnd, do)
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		v.asked--
 		if err != nil {
 			r.say("%s: %v", what, err)
 		}
@@ -140,7 +146,7 @@ func create(ctx context.Context, r *run, rnd *rand.Rand, _ *volume) {
 	r.mu.Lock()
 	r.volumes = append(r.volumes, v)
 	r.mu.Unlock()
-	r.ask(ctx, rnd, "create "+v.name+" of class "+c.name, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, "create "+v.name+" of class "+c.name, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		made, err := adminv1.NewVolumesClient(conn).Create(ctx, &adminv1.CreateVolumeRequest{Name: v.name, Class: c.name, Sizes: []int64{size}})
 		return made.GetMeta().GetUid(), err
 	}, func(err error) {
@@ -163,7 +169,7 @@ func attach(ctx context.Context, r *run, rnd *rand.Rand, v *volume) {
 	v.uses = node
 	v.await(opAttach, func(seen *adminv1.Volume) bool { return attached(seen, node) })
 	r.mu.Unlock()
-	r.ask(ctx, rnd, "attach "+v.name+" on "+node, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, "attach "+v.name+" on "+node, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		a, err := adminv1.NewVolumesClient(conn).Attach(ctx, &adminv1.AttachRequest{Volume: v.name, Node: node})
 		return a.GetMeta().GetName(), err
 	}, func(err error) {
@@ -212,7 +218,7 @@ func detach(ctx context.Context, r *run, rnd *rand.Rand, v *volume) {
 	node := v.uses
 	v.await(opDetach, func(seen *adminv1.Volume) bool { return len(seen.GetAttachments()) == 0 && !attached(seen, node) })
 	r.mu.Unlock()
-	r.ask(ctx, rnd, "detach "+v.name+" from "+node, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, "detach "+v.name+" from "+node, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		_, err := adminv1.NewVolumesClient(conn).Detach(ctx, &adminv1.AttachRequest{Volume: v.name, Node: node})
 		return "", unlessGone(err)
 	}, v.unlessRefused)
@@ -234,7 +240,7 @@ func resize(ctx context.Context, r *run, rnd *rand.Rand, v *volume) {
 		return len(seen.GetTransitions()) == 0 && seen.GetDevices()[0].GetSize() >= to
 	})
 	r.mu.Unlock()
-	r.ask(ctx, rnd, fmt.Sprintf("resize %s to %d", v.name, to), func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, fmt.Sprintf("resize %s to %d", v.name, to), func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		_, err := adminv1.NewVolumesClient(conn).Resize(ctx, &adminv1.ResizeVolumeRequest{Name: v.name, Devices: []*adminv1.VolumeDevice{{Size: to}}})
 		return "", err
 	}, v.unlessRefused)
@@ -261,7 +267,7 @@ func move(ctx context.Context, r *run, rnd *rand.Rand, v *volume) {
 		})
 	})
 	r.mu.Unlock()
-	r.ask(ctx, rnd, fmt.Sprintf("move %s from %s to %s", from.GetMeta().GetName(), from.GetNode(), to), func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, fmt.Sprintf("move %s from %s to %s", from.GetMeta().GetName(), from.GetNode(), to), func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		_, err := adminv1.NewReplicasClient(conn).Move(ctx, &adminv1.MoveReplicaRequest{
 			Name: from.GetMeta().GetName(), To: &adminv1.Place{Node: to}, AcceptSingleCopy: r.DRBD.Is84(),
 		})
@@ -288,7 +294,7 @@ func remove(ctx context.Context, r *run, rnd *rand.Rand, v *volume) {
 	v.await(opDelete, func(seen *adminv1.Volume) bool { return seen == nil })
 	v.goal.till = time.Now().Add(1000 * time.Hour)
 	r.mu.Unlock()
-	r.ask(ctx, rnd, "delete "+v.name, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
+	v.ask(ctx, rnd, "delete "+v.name, func(ctx context.Context, conn grpc.ClientConnInterface) (string, error) {
 		_, err := adminv1.NewVolumesClient(conn).Delete(ctx, &adminv1.DeleteRequest{Name: v.name, Confirm: v.name})
 		return "", unlessGone(err)
 	}, func(err error) {
