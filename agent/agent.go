@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -91,6 +92,9 @@ type agent struct {
 	ready   chan struct{} // closed when the first report may be made
 	looked  chan struct{} // closed when everything was observed once
 	once    sync.Once
+
+	mu     sync.Mutex
+	groups observe.LVMView // as passed on last
 }
 
 // Run is the agent, until ctx ends.
@@ -126,7 +130,7 @@ func (a *agent) build() error {
 	}
 	run := limited(a.metrics.Runner(a.Run))
 	tool := lvm.New(run)
-	a.lvm = observe.NewLVM(tool, a.Locks, a.Root, func() { a.changed() })
+	a.lvm = observe.NewLVM(tool, a.Locks, a.Root, a.lookedAtLVM)
 	a.drbd = observe.NewDRBD(run, a.Follow, a.Root, a.Log, a.changed)
 	a.arbiter = a.newArbiter()
 	a.engine = act.NewEngine(act.Config{
@@ -159,12 +163,30 @@ func limited(run func(context.Context, ...string) ([]byte, error)) func(context.
 	}
 }
 
-// changed passes on that something was observed.
+// lookedAtLVM passes on what was found. What was given up has its turn only when something is other than before.
+func (a *agent) lookedAtLVM() {
+	now := a.lvm.View()
+	a.mu.Lock()
+	same := reflect.DeepEqual(a.groups, now)
+	a.groups = now
+	a.mu.Unlock()
+	if same {
+		a.passOn(a.engine.PokeHopeful)
+		return
+	}
+	a.passOn(func() { a.engine.Poke() })
+}
+
+// changed passes on that something was observed of DRBD.
 func (a *agent) changed(resources ...string) {
+	a.passOn(func() { a.engine.Poke(resources...) })
+}
+
+func (a *agent) passOn(poke func()) {
 	if a.lvm.View().Seen && a.drbd.ViewOf("").Seen {
 		a.once.Do(func() { close(a.looked) })
 	}
-	a.engine.Poke(resources...)
+	poke()
 	a.arbiter.Poke()
 	a.session.Changed()
 }

@@ -127,8 +127,8 @@ func (e *Engine) Poke(names ...string) {
 	e.wake()
 }
 
-// pokeHopeful looks at everything again that was not given up.
-func (e *Engine) pokeHopeful() {
+// PokeHopeful looks at everything again that was not given up.
+func (e *Engine) PokeHopeful() {
 	e.mu.Lock()
 	for _, k := range e.keys {
 		k.dirty = k.dirty || !k.failedForGood()
@@ -169,7 +169,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			return err
 		case <-tick.C:
 			e.readLinks()
-			e.pokeHopeful()
+			e.PokeHopeful()
 		case <-e.poke:
 		case <-timer.C:
 		}

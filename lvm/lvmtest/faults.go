@@ -24,11 +24,18 @@ type failure struct {
 }
 
 // Fail makes the n-th command of a verb from now, 1 being the next, end with
-// code and stderr, without effect. The verb of a report is "fullreport".
-func (m *Machine) Fail(verb string, n, code int, stderr string) {
+// code and stderr, without effect, unless undo is called before. The verb of a
+// report is "fullreport".
+func (m *Machine) Fail(verb string, n, code int, stderr string) (undo func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults.failures = append(m.faults.failures, &failure{verb, n - 1, code, stderr})
+	f := &failure{verb, n - 1, code, stderr}
+	m.faults.failures = append(m.faults.failures, f)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.faults.failures = slices.DeleteFunc(m.faults.failures, func(x *failure) bool { return x == f })
+	}
 }
 
 // Garble makes the commands of a verb print output instead of their own, until

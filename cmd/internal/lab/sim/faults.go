@@ -89,10 +89,15 @@ func (n *Node) faultOfLVM(verb, kind string, args []string) (undo func()) {
 		return func() { n.LVM.Garble(verb, "") }
 	}
 	code, text := exit(args)
-	for i := range always {
-		n.LVM.Fail(verb, i+1, code, text)
+	var undos []func()
+	for range always {
+		undos = append(undos, n.LVM.Fail(verb, 1, code, text))
 	}
-	return func() {}
+	return func() {
+		for _, one := range undos {
+			one()
+		}
+	}
 }
 
 var drbdVerbs = map[string]bool{
