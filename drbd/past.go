@@ -12,43 +12,48 @@ type Pair struct {
 type Past struct {
 	Verified  int   // verifies that came to their end
 	BrokenOff int   // verifies that did not
+	Filled    int   // resyncs that this node was the target of, and that came to their end
 	OutOfSync int64 // bytes, when that was told last: of a connection that is gone, too
 }
 
 // Past tells of the pairs of a resource what happened since the Table was made.
 func (t *Table) Past(resource string) map[Pair]Past { return maps.Clone(t.past[resource]) }
 
-// comparing are the pairs of a resource that are being verified.
-func (r *Resource) comparing() []Pair {
-	var pairs []Pair
+// busy is what the pairs of a resource do that has an end of which nothing tells afterwards.
+func (r *Resource) busy() map[Pair]ReplState {
+	pairs := map[Pair]ReplState{}
 	for _, p := range r.Peers {
 		for _, d := range p.Devices {
-			if d.Repl.Comparing() {
-				pairs = append(pairs, Pair{p.NodeID, d.Volume})
+			if d.Repl.Comparing() || d.Repl == SyncTarget || d.Repl == PausedSyncT {
+				pairs[Pair{p.NodeID, d.Volume}] = d.Repl
 			}
 		}
 	}
 	return pairs
 }
 
-// remember notes which of the verifies that ran before have ended, and how. One that came
-// to its end leaves the pair Established.
-func (t *Table) remember(r *Resource, ran []Pair) {
+// remember notes what has ended of that which ran before, and how. What came to its end leaves the pair Established.
+func (t *Table) remember(r *Resource, ran map[Pair]ReplState) {
 	past := t.past[r.Name]
 	if past == nil {
 		past = map[Pair]Past{}
 		t.past[r.Name] = past
 	}
-	for _, pair := range ran {
+	now := r.busy()
+	for pair, was := range ran {
+		if _, goesOn := now[pair]; goesOn {
+			continue
+		}
 		p, _ := r.Peer(pair.Peer)
 		d, _ := p.Device(pair.Volume)
 		c := past[pair]
-		switch {
-		case d.Repl.Comparing():
-		case d.Repl == Established:
+		switch compared, ended := was.Comparing(), d.Repl == Established; {
+		case compared && ended:
 			c.Verified++
-		default:
+		case compared:
 			c.BrokenOff++
+		case ended:
+			c.Filled++
 		}
 		past[pair] = c
 	}

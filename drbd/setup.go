@@ -141,6 +141,23 @@ func (t *Tool) ResumeIO(ctx context.Context, m Minor) error {
 	return t.do(ctx, "drbdsetup", "resume-io", m.String())
 }
 
+// TellPeer lets the peer hear anew how a device is here, and changes nothing else. Resyncs are paused for a moment: should it be cut off,
+// they stay so until it has run again. DRBD 8.4 only.
+//
+//	drbdsetup pause-sync MINOR
+//	drbdsetup resume-sync MINOR
+func (t *Tool) TellPeer(ctx context.Context, m Minor) error {
+	if !t.ver.Is84() {
+		return fmt.Errorf("tell the peer of %s anew: %w: DRBD 9 needs no such thing", m, errors.ErrUnsupported)
+	}
+	for _, verb := range []string{"pause-sync", "resume-sync"} {
+		if err := t.do(ctx, "drbdsetup", verb, m.String()); err != nil && !errors.Is(err, ErrAlreadyPaused) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Verify starts comparing all of one volume with one peer; what differs counts as
 // OutOfSync when it is done. Without --start the kernel goes on where an earlier
 // one was cut off.

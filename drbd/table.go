@@ -114,7 +114,7 @@ func (t *Table) Apply(e Event) error {
 		return t.applyResource(e)
 	case ConnectionEvent, DeviceEvent, PeerDeviceEvent:
 		if r := t.resources[e.Name()]; r != nil {
-			ran := r.comparing()
+			ran := r.busy()
 			err := r.apply(e)
 			t.remember(r, ran)
 			return err

@@ -54,6 +54,7 @@ func everyVerb(ctx context.Context, tool *drbd.Tool) []struct {
 		{"Secondary", tool.Secondary(ctx, r)},
 		{"Resize", tool.Resize(ctx, 10000)},
 		{"ResumeIO", tool.ResumeIO(ctx, 10000)},
+		{"TellPeer", tool.TellPeer(ctx, 10000)},
 		{"Verify", tool.Verify(ctx, r, 2, 1)},
 		{"Invalidate", tool.Invalidate(ctx, 10000)},
 		{"RepairFrom", tool.RepairFrom(ctx, 10000, 2)},

@@ -54,6 +54,7 @@ type Engine struct {
 		stuck     map[string]map[drbd.NodeID]time.Time // by resource
 		wasUp     map[string]bool                      // by resource
 		starved   map[string]map[int]bool              // by resource: see decide.Facts
+		told      map[string]told                      // by resource
 		verifying map[string]decide.Verifying          // by operation
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
@@ -66,6 +67,7 @@ type Engine struct {
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
 	e.facts.wasUp, e.facts.starved = map[string]bool{}, map[string]map[int]bool{}
+	e.facts.told = map[string]told{}
 	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
 	e.facts.stuck = map[string]map[drbd.NodeID]time.Time{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}
@@ -225,6 +227,9 @@ func (e *Engine) work(ctx context.Context, name string) error {
 	}
 	if !k.dirty && e.growing(name) {
 		k.dirty, k.after = true, time.Now().Add(growingPeriod)
+	}
+	if wait := e.tellsIn(name); !k.dirty && wait > 0 {
+		k.dirty, k.after = true, time.Now().Add(wait)
 	}
 	e.mu.Unlock()
 	if ctx.Err() == nil {

@@ -23,6 +23,8 @@ func (e *Engine) do(ctx context.Context, in decide.Input, step decide.Step) erro
 		return e.link(s)
 	case decide.Unlink:
 		return e.unlink(s)
+	case decide.RememberFilled, decide.TellPeer:
+		return e.doFilled(ctx, in, step)
 	case decide.Finish:
 		return e.Journal.Finish(s.Result)
 	default:

@@ -33,6 +33,11 @@ type Facts struct {
 	// Stuck are peers of the resource looked at that could have given the copy here good
 	// data for StuckFor, and did not.
 	Stuck []drbd.NodeID
+	// Rests: on DRBD 8.4 the resource looked at is UpToDate, and nothing is copied to or from it, since TellAfter.
+	Rests bool
+	// Told is how many ends of resyncs that filled a device, of those that this stream of events told of, the peer was told of
+	// anew, or are remembered for that, by device of the resource looked at.
+	Told map[int]int
 	// Verifying is what was known when a verify was begun by this process, by operation.
 	Verifying map[string]Verifying
 }
@@ -55,6 +60,8 @@ type BackingFact struct {
 	// MetaAt is the size of the volume at whose end DRBD's metadata is; 0:
 	// the one that it has.
 	MetaAt int64 `json:"meta_at,omitempty"`
+	// Untold: DRBD 8.4 fills it, or has, and the peer was not told anew that this is over.
+	Untold bool `json:"untold,omitempty"`
 }
 
 // of says that the fact is about this very volume.

@@ -104,6 +104,7 @@ func (p *planner) hold(r Resource, want string, state *ReplicaState) *Refusal {
 	default:
 		p.link(r)
 		p.arbitrated(r)
+		p.tellPeer(r)
 		why = p.serve(r, want, state)
 		p.reconnect(r)
 		p.meetAnew(r)

@@ -52,6 +52,17 @@ type (
 		LV          LV
 		Minor       drbd.Minor
 	}
+	// RememberFilled writes down that a device is being filled, or was: the peer is to be told anew when that is over.
+	RememberFilled struct {
+		Reservation, Resource string
+		Number                int
+	}
+	// TellPeer tells DRBD 8.4's peer anew that a device was filled.
+	TellPeer struct {
+		Reservation, Resource string
+		Number                int
+		Minor                 drbd.Minor
+	}
 	// ActivateLV makes the device node of a volume appear.
 	ActivateLV struct{ LV LV }
 	// MakeMetadata writes new metadata and binds it to the replica. Only for
@@ -184,6 +195,8 @@ func (GrowLV) step()          {}
 func (MoveMetadata) step()    {}
 func (Resize) step()          {}
 func (RememberSize) step()    {}
+func (RememberFilled) step()  {}
+func (TellPeer) step()        {}
 func (ActivateLV) step()      {}
 func (MakeMetadata) step()    {}
 func (WriteFile) step()       {}

@@ -24,6 +24,16 @@ func (s Resize) String() string { return fmt.Sprintf("resize %s/%d", s.Resource,
 func (s RememberSize) String() string { return "remember size of " + s.LV.VG + "/" + s.LV.Name }
 
 // String tells people what is being done.
+func (s RememberFilled) String() string {
+	return fmt.Sprintf("remember that %s/%d is being filled", s.Resource, s.Number)
+}
+
+// String tells people what is being done.
+func (s TellPeer) String() string {
+	return fmt.Sprintf("tell the peer of %s/%d anew that it is filled", s.Resource, s.Number)
+}
+
+// String tells people what is being done.
 func (s ActivateLV) String() string { return "activate LV " + s.LV.VG + "/" + s.LV.Name }
 
 // String tells people what is being done.

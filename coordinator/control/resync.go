@@ -63,7 +63,7 @@ type fill struct {
 	key, at string
 }
 
-// filling are the devices of a volume that are being filled, as their own nodes say.
+// filling are the devices of a volume whose resyncs are to be followed, as their own nodes say.
 func filling(w World, vs *model.VolumeStatus) []fill {
 	var out []fill
 	for r := range state.Under[*model.Replica](w.State, vs.Name+"/") {
@@ -75,7 +75,7 @@ func filling(w World, vs *model.VolumeStatus) []fill {
 		}
 		for _, p := range res.Peers {
 			for _, d := range p.Devices {
-				if resync.Filling(d.Replication) {
+				if resync.Follows(d.Replication, d.OutOfSync) {
 					out = append(out, fill{
 						Copy: resync.Copy{Replica: r.Name, Node: r.Node, Resource: name, Device: d.Number, State: d.Replication, Percent: d.DonePercent},
 						key:  fmt.Sprintf("%s %d %d", r.UID, p.NodeID, d.Number), at: fmt.Sprintf("%d %.2f", d.OutOfSync, d.DonePercent),

@@ -100,7 +100,7 @@ func (c *conn) unlink() {
 		if d := p.device(); d != nil {
 			d.save()
 		}
-		p.repl, p.total, p.suspended = drbd.Off, 0, "no"
+		p.repl, p.total, p.suspended, p.unaware = drbd.Off, 0, "no", false
 		if p.disk != drbd.Inconsistent && p.disk != drbd.Outdated || c.res.is84() && p.disk == drbd.Diskless {
 			p.disk = drbd.DUnknown
 		}

@@ -27,6 +27,7 @@ type Fabric struct {
 	running sync.WaitGroup // timer functions and blocked calls
 	closed  bool
 	uuids   drbd.UUID
+	unheard bool // ends of short resyncs
 }
 
 // NewFabric makes one without nodes.
@@ -61,6 +62,14 @@ func (f *Fabric) Node(name string) *Node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.nodes[name]
+}
+
+// LoseEnds lets sources of DRBD 8.4 miss the end of resyncs of a few blocks, from now on, as they sometimes do: the target's word that
+// it is done overtakes its acknowledgement of the last block, and is not believed; it is not said again by itself.
+func (f *Fabric) LoseEnds() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unheard = true
 }
 
 // Cut loses everything between two nodes.

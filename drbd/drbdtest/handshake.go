@@ -149,11 +149,24 @@ func (p *peerDev) compare() verdict {
 func (p *peerDev) missed(v verdict) verdict {
 	d, r := p.device(), p.remote()
 	switch {
-	case v != noSync || d.md.Current != r.md.Current || d.res.is84():
+	case v != noSync || d.md.Current != r.md.Current:
 		return v
+	case d.res.is84():
+		return p.missedEnd()
 	case d.res.role == drbd.Primary && p.slot().OutOfSync != nil:
 		return source
 	case r.res.role == drbd.Primary && p.other().slot().OutOfSync != nil:
+		return target
+	}
+	return noSync
+}
+
+// missedEnd finds a source of DRBD 8.4 that has not noticed the end of its resync.
+func (p *peerDev) missedEnd() verdict {
+	switch mine, theirs := p.slot().Bitmap != 0, p.other().slot().Bitmap != 0; {
+	case mine && !theirs:
+		return source
+	case theirs && !mine:
 		return target
 	}
 	return noSync

@@ -69,6 +69,8 @@ type peerDev struct {
 	total     int64          // bytes the resync began with
 	whole     bool           // the resync is of everything
 	compared  func() float64 // percent; of the comparison that runs
+	paused    bool           // resyncs, by pause-sync
+	unaware   bool           // DRBD 8.4: the source of a resync that is over, and nobody has told it
 }
 
 func (r *resource) is84() bool { return r.node.version.Is84() }

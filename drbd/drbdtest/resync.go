@@ -64,7 +64,9 @@ func (p *peerDev) runResync() {
 	o := p.other()
 	p.repl, o.repl = drbd.SyncSource, drbd.SyncTarget
 	p.suspended, o.suspended = "no", "no"
-	p.step()
+	if p.holdBack(); p.repl == drbd.SyncSource {
+		p.step()
+	}
 }
 
 // step copies what one tick allows, and asks for the next.
@@ -176,12 +178,16 @@ func (p *peerDev) finish() {
 		r.md.remember(u)
 	}
 	r.md.Current = d.md.Current
-	p.clearBits()
 	o.clearBits()
-	p.repl, o.repl = drbd.Established, drbd.Established
-	p.total, o.total = 0, 0
+	o.repl, o.total = drbd.Established, 0
 	r.setState(d.state)
 	r.settlePaused()
+	if p.unaware = d.res.is84() && p.conn.res.node.fabric.unheard && p.total <= fewBlocks; p.unaware {
+		p.disk = drbd.Inconsistent
+	} else {
+		p.clearBits()
+		p.repl, p.total = drbd.Established, 0
+	}
 	d.res.recount()
 	r.res.recount()
 	d.res.publish()
@@ -191,6 +197,90 @@ func (p *peerDev) finish() {
 			c.other.res.publish()
 		}
 	}
+}
+
+// fewBlocks is how short a resync is, in bytes, whose end may be missed.
+const fewBlocks = 64 << 10
+
+// tell tells the peers of a resource of DRBD 8.4 its state: a source hears that its target is done.
+func (r *resource) tell() {
+	for _, c := range r.connections() {
+		for _, p := range c.devices() {
+			if o := p.other(); o != nil && o.unaware && !c.broken() {
+				o.unaware, o.repl, o.total, o.disk = false, drbd.Established, 0, p.device().state
+				o.clearBits()
+				o.conn.res.recount()
+				o.conn.res.publish()
+			}
+		}
+	}
+}
+
+// pause is pause-sync and resume-sync.
+func (n *Node) pause(minor drbd.Minor, on bool) error {
+	d := n.device(minor)
+	if d == nil {
+		return unknownMinor(minor)
+	}
+	c := d.res.conns[0]
+	if c == nil || c.devs[d.volume] == nil {
+		return failed(d.minor, 162, "Invalid configuration request")
+	}
+	p := c.devs[d.volume]
+	switch {
+	case on && p.paused:
+		return failed(d.minor, 134, "Sync-pause flag is already set")
+	case !on && !p.paused:
+		return failed(d.minor, 135, "Sync-pause flag is already cleared")
+	}
+	p.paused = on
+	p.holdBack()
+	d.res.tell()
+	d.res.publish()
+	if o := p.other(); o != nil {
+		o.conn.res.publish()
+	}
+	return nil
+}
+
+// holdBack lets a resync run or wait, as both ends want it.
+func (p *peerDev) holdBack() {
+	o := p.other()
+	if o == nil {
+		return
+	}
+	waits := p.paused || o.paused
+	for _, end := range []*peerDev{p, o} {
+		end.suspended = end.heldBy()
+		switch {
+		case waits && end.repl == drbd.SyncSource:
+			end.repl = drbd.PausedSyncS
+		case waits && end.repl == drbd.SyncTarget:
+			end.repl = drbd.PausedSyncT
+		case !waits && end.repl == drbd.PausedSyncS:
+			end.goOn()
+		}
+	}
+}
+
+// heldBy says who holds a resync back.
+func (p *peerDev) heldBy() string {
+	switch {
+	case p.paused:
+		return "user"
+	case p.other().paused:
+		return "peer"
+	}
+	return "no"
+}
+
+// goOn ends a pause, for a source.
+func (p *peerDev) goOn() {
+	if p.unaware {
+		p.repl = drbd.SyncSource
+		return
+	}
+	p.runResync()
 }
 
 // settlePaused ends the resyncs that waited for the one that is done: the

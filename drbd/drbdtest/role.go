@@ -197,6 +197,7 @@ func (r *resource) setRoleTo(role drbd.Role) {
 			c.other.res.publish()
 		}
 	}
+	r.tell()
 }
 
 // confirm lets peers know that their data is that of the new Primary.

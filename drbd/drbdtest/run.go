@@ -175,6 +175,8 @@ func (n *Node) drbdsetup(ctx context.Context, verb string, args []string) (strin
 		return "", n.setRole(ctx, verb, a)
 	case "new-current-uuid", "attach", "detach", "resize", "check-resize", "invalidate", "resume-io", "del-minor", "disk-options", "outdate":
 		return "", n.onDevice(verb, a)
+	case "pause-sync", "resume-sync":
+		return "", n.pause(drbd.Minor(a.number(0)), verb == "pause-sync")
 	case "down":
 		return "", n.down(a.word(0))
 	case "verify":

@@ -18,6 +18,7 @@ import (
 func Simulated(t *testing.T, v drbd.Version) World {
 	t.Helper()
 	w := &simWorld{fabric: NewFabric()}
+	w.fabric.LoseEnds()
 	t.Cleanup(w.fabric.Close)
 	for i, name := range []string{"n1", "n2", "n3"} {
 		m := &simMachine{disks: NewMemory(), files: map[string][]byte{}, address: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)})}

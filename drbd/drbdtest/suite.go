@@ -216,9 +216,8 @@ func (a *actor) sees(disk drbd.DiskState, repl drbd.ReplState, peer drbd.DiskSta
 	})
 }
 
-// upToDate waits until both disks are. DRBD 8.4 does not always notice the end of a resync of a few
-// blocks: the target's word that it is done can overtake the source's own start. Then it is
-// SyncSource for ever with nothing to copy, and is told to connect anew.
+// upToDate waits until both disks are. DRBD 8.4 does not always notice the end of a resync of a few blocks: the target's word that it is
+// done can overtake its last acknowledgement. Then the source is SyncSource for ever with nothing to copy, and has to be told anew.
 func (a *actor) upToDate() {
 	a.Helper()
 	stuck := 0
@@ -230,12 +229,19 @@ func (a *actor) upToDate() {
 		if peer.Repl != drbd.SyncSource || peer.OutOfSync != 0 {
 			stuck = 0
 		} else if stuck++; stuck == stuckLooks && a.Version().Is84() {
-			a.Log("the resync is over and DRBD has not noticed: connecting anew")
-			a.ok(a.tool.Disconnect(a.Context(), a.ref, r.Peers[0].NodeID))
-			a.ok(a.tool.Connect(a.Context(), a.ref, r.Peers[0].NodeID))
+			a.Log("the resync is over and DRBD has not noticed")
+			a.ok(a.peer().tool.TellPeer(a.Context(), a.minor))
 		}
 		return r.Devices[0].Disk == drbd.UpToDate && peer.Repl == drbd.Established && peer.Disk == drbd.UpToDate
 	})
+}
+
+// peer is the other one of two.
+func (a *actor) peer() *actor {
+	if a.actors[0] == a {
+		return a.actors[1]
+	}
+	return a.actors[0]
 }
 
 // stuckLooks is how often in a row a resync must be seen without anything to copy before it is stuck.

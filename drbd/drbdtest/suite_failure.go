@@ -49,6 +49,21 @@ var failureBehaviours = []behaviour{
 		b.reads(0, 1)
 		b.reads(4096, 2)
 	}},
+	{says: "8.4: whoever was filled may tell so anew: a source that has missed it hears it, and nobody else minds", only: 84, play: func(s *stage) {
+		a, b := s.formed()
+		a.primary()
+		for mark := range byte(5) {
+			s.ok(a.tool.Disconnect(s.Context(), a.ref, 1))
+			a.write(int64(mark)<<20, mark+1)
+			s.ok(a.tool.Connect(s.Context(), a.ref, 1))
+			b.upToDate()
+			s.ok(b.tool.TellPeer(s.Context(), s.minor))
+			a.sees(drbd.UpToDate, drbd.Established, drbd.UpToDate)
+			s.ok(b.tool.TellPeer(s.Context(), s.minor))
+			b.sees(drbd.UpToDate, drbd.Established, drbd.UpToDate)
+			a.serves()
+		}
+	}},
 	{says: "a cut link is noticed and heals", play: func(s *stage) {
 		a, b := s.formed()
 		s.world.Cut(s.T, a.Machine, b.Machine)

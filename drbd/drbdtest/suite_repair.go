@@ -42,6 +42,7 @@ func (s *stage) finds(a *actor, peer drbd.NodeID, want int64) {
 // mended wants both to have what the first has, and no more to find.
 func (s *stage) mended(a, b *actor) {
 	s.Helper()
+	a.upToDate()
 	for _, x := range []*actor{a, b} {
 		x.becomes("UpToDate, and nothing out of sync", func(r drbd.Resource) bool {
 			if len(r.Peers) == 0 || len(r.Peers[0].Devices) == 0 {

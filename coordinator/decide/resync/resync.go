@@ -12,12 +12,13 @@ const (
 	Stuck      = "ResyncStuck"
 	NoProgress = "NoProgress"
 	Paused     = "Paused" // by somebody, or until another resync is over
+	Unnoticed  = "EndUnnoticed"
 )
 
 // Patience is how long nothing may have been copied before that is told.
 const Patience = 10 * time.Minute
 
-// Copy is a device of a replica that is being filled.
+// Copy is a device of a replica that is being filled, or that fills another and has nothing left to do.
 type Copy struct {
 	Replica  string
 	Node     string
@@ -28,14 +29,20 @@ type Copy struct {
 	Still    time.Duration // how long nothing has moved
 }
 
-// Filling says whether a replication state is that of a copy being filled.
-func Filling(s drbd.ReplState) bool { return s == drbd.SyncTarget || s == drbd.PausedSyncT }
+// Follows says whether a device is a Copy, by its replication state and the bytes that are left.
+func Follows(s drbd.ReplState, left int64) bool {
+	return s == drbd.SyncTarget || s == drbd.PausedSyncT || s == drbd.SyncSource && left == 0
+}
 
 // Judge tells of the first copy that has not moved for long. An empty reason: there is none.
 func Judge(copies []Copy) (reason, message string) {
 	for _, c := range copies {
 		if c.Still < Patience {
 			continue
+		}
+		if c.State == drbd.SyncSource {
+			return Unnoticed, fmt.Sprintf("device %d of replica %s on node %s: for %s it has had nothing left to copy, and waits to hear that the other copy is filled: `drbdadm pause-sync %s`, then `drbdadm resume-sync %s` on the other's node tell it",
+				c.Device, c.Replica, c.Node, Patience, c.Resource, c.Resource)
 		}
 		about := fmt.Sprintf("device %d of replica %s on node %s: nothing was copied for %s, %.1f %% are", c.Device, c.Replica, c.Node, Patience, c.Percent)
 		if c.State == drbd.PausedSyncT {

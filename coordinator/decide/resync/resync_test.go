@@ -38,6 +38,12 @@ func TestACopyThatDoesNotGetOnIsTold(t *testing.T) {
 			resync.Paused,
 			[]string{"drbdadm resume-sync rvol-db` on n2"},
 		},
+		{
+			"done, and the source has not noticed",
+			[]resync.Copy{with(func(c *resync.Copy) { c.Still, c.State = resync.Patience, drbd.SyncSource })},
+			resync.Unnoticed,
+			[]string{"`drbdadm pause-sync rvol-db`, then `drbdadm resume-sync rvol-db` on the other's node"},
+		},
 	} {
 		reason, message := resync.Judge(tc.copies)
 		if reason != tc.reason {
@@ -49,9 +55,15 @@ func TestACopyThatDoesNotGetOnIsTold(t *testing.T) {
 			}
 		}
 	}
-	for s, want := range map[drbd.ReplState]bool{drbd.SyncTarget: true, drbd.PausedSyncT: true, drbd.SyncSource: false, drbd.Established: false} {
-		if resync.Filling(s) != want {
-			t.Errorf("%s is filling: %v", s, !want)
+	for c, want := range map[struct {
+		s    drbd.ReplState
+		left int64
+	}]bool{
+		{drbd.SyncTarget, 1}: true, {drbd.SyncTarget, 0}: true, {drbd.PausedSyncT, 1}: true,
+		{drbd.SyncSource, 1}: false, {drbd.SyncSource, 0}: true, {drbd.Established, 0}: false,
+	} {
+		if resync.Follows(c.s, c.left) != want {
+			t.Errorf("%s with %d bytes left is followed: %v", c.s, c.left, !want)
 		}
 	}
 }

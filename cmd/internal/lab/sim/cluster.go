@@ -76,6 +76,7 @@ func New(c Config) (*Cluster, error) {
 		c.GroupSize = 1 << 30
 	}
 	cl := &Cluster{Config: c, fabric: drbdtest.NewFabric(), net: newNetwork()}
+	cl.fabric.LoseEnds()
 	for i := range c.Nodes {
 		n, err := cl.newNode(i)
 		if err != nil {

@@ -102,7 +102,7 @@ func (n *Node) faultOfLVM(verb, kind string, args []string) (undo func()) {
 
 var drbdVerbs = map[string]bool{
 	"up": true, "down": true, "adjust": true, "primary": true, "secondary": true, "new-current-uuid": true,
-	"create-md": true, "events2": true, "status": true,
+	"create-md": true, "events2": true, "status": true, "pause-sync": true,
 }
 
 func exit(args []string) (code int, text string) {
