@@ -28,8 +28,8 @@ lab: setup build ## The tests on real kernels; LAB=vagrant runs the scripts on v
 	@mkdir -p .cache/lab
 	go test -tags $(LAB_TAGS) -p 1 -parallel 2 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab $(LAB_TESTS)
 
-soak: setup build ## Loss of power under a writer, fifty times on real kernels; ROUNDS=N for another number
-	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 3h -v -run 'TestNoAcknowledgedWriteIsLost' ./cmd/internal/lab/deploy
+soak: setup build ## Loss of power under a writer, and under all other work, fifty times on real kernels; ROUNDS=N for another number
+	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 5h -v -run 'TestNoAcknowledgedWriteIsLost|TestWorkEndsWhicheverNode' ./cmd/internal/lab/deploy
 
 chaos: ## Everything goes wrong at once in the simulated world; SEED=N plays a run again; DURATION=1h of cluster time, DRBD=8.4
 	RVOL_CHAOS_SEED=$(SEED) RVOL_CHAOS_DURATION=$(or $(DURATION),1h) RVOL_CHAOS_DRBD=$(DRBD) go test -count=1 -timeout 6h -v -run 'TestPromisesHoldInChaos' ./cmd/internal/lab/chaos

@@ -38,7 +38,7 @@ func roundsOf(t *testing.T) int {
 // one whether all is there that was acknowledged before; the two take turns.
 func TestNoAcknowledgedWriteIsLostWithThePowerOfTheNode(t *testing.T) {
 	rounds := roundsOf(t)
-	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3), last: -1}
+	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3), volume: "db-1", last: -1}
 	f.rvol("lvg create n1 vg1 --thin-pool tp --wait")
 	f.rvol("lvg create n2 vg1 --thin-pool tp --wait")
 	f.rvol("class create r2 --ftt 1 --gmdr 0 --type LVMThin --vg vg1 --thin-pool tp --drbd resync-rate=100M")
@@ -57,7 +57,8 @@ type failover struct {
 	*testing.T
 	*deploy.Cluster
 
-	last int64 // the newest block that was acknowledged; -1: none
+	volume string // that is written
+	last   int64  // the newest block that was acknowledged; -1: none
 }
 
 // loses takes the power of the node that uses the volume while it writes, and lets the other one take over and write on.
@@ -138,7 +139,7 @@ func (f *failover) eventually(text, line string) {
 // check looks on a node for all that was acknowledged.
 func (f *failover) check(node string) {
 	f.Helper()
-	if _, err := f.On(f.Context(), node, fmt.Sprintf("/opt/lab/rvol-lab blocks check /dev/rvol/db-1 --number %d", f.last)); err != nil {
+	if _, err := f.On(f.Context(), node, fmt.Sprintf("/opt/lab/rvol-lab blocks check /dev/rvol/%s --number %d", f.volume, f.last)); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -155,7 +156,7 @@ type writer struct {
 // write starts to write on a node.
 func (f *failover) write(ctx context.Context, node string) *writer {
 	w := &writer{last: f.last, done: make(chan struct{})}
-	argv := []string{"/opt/lab/rvol-lab", "blocks", "write", "/dev/rvol/db-1", "--number", strconv.FormatInt(f.last+1, 10)}
+	argv := []string{"/opt/lab/rvol-lab", "blocks", "write", "/dev/rvol/" + f.volume, "--number", strconv.FormatInt(f.last+1, 10)}
 	go func() {
 		defer close(w.done)
 		var errs bytes.Buffer

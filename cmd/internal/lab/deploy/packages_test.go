@@ -23,7 +23,7 @@ func TestPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &failover{T: t, Cluster: deploytest.UpPackages(t, bin, 3, folders, "old"), last: -1}
+	f := &failover{T: t, Cluster: deploytest.UpPackages(t, bin, 3, folders, "old"), volume: "db-1", last: -1}
 	f.hardened()
 	f.rvol("lvg create n1 vg1 --thin-pool tp --wait")
 	f.rvol("lvg create n2 vg1 --thin-pool tp --wait")
