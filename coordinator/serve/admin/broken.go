@@ -46,7 +46,7 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 		}
 	}
 	out, granted := &adminv1.BrokenVolume{}, []string(nil)
-	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
+	act := func(v state.View, b *state.Build) (*state.Build, error) {
 		in, err := brokenInput(v, s.Inventory.View(), name)
 		if err != nil {
 			return nil, err
@@ -70,7 +70,13 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 			b.Put(o)
 		}
 		return b.Because(got.Cause), nil
-	})
+	}
+	var err error
+	if confirm == "" { // it is asked again, under the same request id, once people have read the answer
+		_, err = act(s.Store.View(), nil)
+	} else {
+		_, err = s.write(ctx, "", act)
+	}
 	if err == nil {
 		err = s.untilOver(ctx, key, granted)
 	}
