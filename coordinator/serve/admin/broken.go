@@ -71,12 +71,7 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 		}
 		return b.Because(got.Cause), nil
 	}
-	var err error
-	if confirm == "" { // it is asked again, under the same request id, once people have read the answer
-		_, err = act(s.Store.View(), nil)
-	} else {
-		_, err = s.write(ctx, "", act)
-	}
+	err := s.writeIf(ctx, confirm != "", act)
 	if err == nil {
 		err = s.untilOver(ctx, key, granted)
 	}
@@ -85,6 +80,16 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 	}
 	out.Volume, err = s.one(name)
 	return out, err
+}
+
+// writeIf only looks what a change would be, if it is not meant yet: that is said later under the same request id.
+func (s *volumes) writeIf(ctx context.Context, meant bool, make change) error {
+	if !meant {
+		_, err := make(s.Store.View(), nil)
+		return err
+	}
+	_, err := s.write(ctx, "", make)
+	return err
 }
 
 // granting lets an operation take the place of an earlier one of its name, which must be over.
