@@ -279,6 +279,24 @@ func TestRelease(t *testing.T) {
 			"refused (other): volume group vg0 (UUID " + vgUUID + ") is not there...",
 		},
 		{
+			"the group is not there, and DRBD has what stood on it: down", empty(v9).formed().releasing().with(func(w *world) { w.Observed.VGs, w.Observed.LVs = nil, nil }),
+			"take down rvol-db\nunlink drbd/by-res/rvol-db/0\nunlink rvol/db",
+		},
+		{
+			"the group is not there, and what stood on it is open", empty(v9).formed().releasing().with(func(w *world) {
+				w.Observed.VGs, w.Observed.LVs, w.kernel().Devices[0].Open = nil, nil, drbd.Yes
+			}),
+			"refused (in-use): release res-0: /dev/drbd10000 of rvol-db is in use on this node...",
+		},
+		{
+			"the group is not there: its file goes, which proves nothing", empty(v9).formed().down().releasing().with(func(w *world) { w.Observed.VGs, w.Observed.LVs = nil, nil }),
+			"unlink drbd/by-res/rvol-db/0\nunlink rvol/db\nremove file of rvol-db",
+		},
+		{
+			"LVM could not be read, and DRBD has it: nothing is done", empty(v9).formed().releasing().with(func(w *world) { w.Observed.LVMError = "garbage" }),
+			"refused (other): LVM is not completely known: garbage",
+		},
+		{
 			"LVM could not be read: no proof", empty(v9).releasing().with(func(w *world) { w.Observed.LVMError = "garbage" }),
 			"refused (other): LVM is not completely known: garbage",
 		},

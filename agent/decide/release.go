@@ -47,16 +47,11 @@ func (p *planner) release(rel Release) (holds bool, why *Refusal) {
 	}
 	lv, gone, why := p.released(rel)
 	if why != nil {
-		return p.belongs(rel, lv), why
+		return p.unproven(rel, lv, why)
 	}
 	switch {
 	case p.isUp && p.belongs(rel, lv):
-		if why := p.heldOpen("release " + rel.Reservation); why != nil {
-			return true, why
-		}
-		p.add(Down{Resource: p.key})
-		p.unlinkAll(rel.Volume)
-		return true, nil
+		return true, p.down(rel)
 	case !gone:
 		return true, p.remove(rel, lv)
 	case p.tidy(rel):
@@ -75,6 +70,31 @@ func (p *planner) remove(rel Release, lv LV) *Refusal {
 		p.add(WipeMetadata{LV: lv, Minor: spareMinor(lv)})
 	}
 	p.add(RemoveLV{Cluster: p.in.Desired.Cluster, Reservation: rel.Reservation, LV: lv})
+	return nil
+}
+
+// unproven is a release whose end cannot be proven now. Where the volume group is not there, DRBD is
+// of no use, and is taken down; the rest waits for the group.
+func (p *planner) unproven(rel Release, lv LV, why *Refusal) (holds bool, _ *Refusal) {
+	o := p.in.Observed
+	_, there := o.vg(rel.VGUUID)
+	switch gone := !there && o.NoLVM == "" && o.LVMError == ""; {
+	case !gone || !p.hasFile || !p.fileOf(rel):
+	case p.isUp:
+		return true, p.down(rel)
+	case p.tidy(rel):
+		return true, nil
+	}
+	return p.belongs(rel, lv), why
+}
+
+// down takes the resource of a release down, unless somebody has it open.
+func (p *planner) down(rel Release) *Refusal {
+	if why := p.heldOpen("release " + rel.Reservation); why != nil {
+		return why
+	}
+	p.add(Down{Resource: p.key})
+	p.unlinkAll(rel.Volume)
 	return nil
 }
 
