@@ -11,6 +11,7 @@ import (
 
 	"rvol/coordinator/consensus"
 	"rvol/coordinator/control"
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/limit"
@@ -38,15 +39,16 @@ type Config struct {
 	Notify   func(state string)
 	Watchdog time.Duration // how often Notify wants to hear WATCHDOG=1; 0: never
 
-	Heartbeat     time.Duration // of agents; 5 s
-	NotReadyAfter time.Duration // of silence; 15 s
-	Election      time.Duration // Raft's heartbeat and election timeout; 1 s
-	StableFor     time.Duration // a caught-up member votes after; 10 s
-	RemoveDead    time.Duration // a coordinator silent for so long is removed while three others vote; 0: never
-	MaxResyncs    int           // volumes that are copied to or from a node at a time; 4
-	Repairs       repair.Limits // at a time; 8 in the cluster, 2 per node
-	Limits        limit.Config  // of what one client may ask; zero: limit.Defaults
-	LabLoopback   bool          // agents may have loopback addresses: a lab in one machine
+	Heartbeat     time.Duration   // of agents; 5 s
+	NotReadyAfter time.Duration   // of silence; 15 s
+	Election      time.Duration   // Raft's heartbeat and election timeout; 1 s
+	StableFor     time.Duration   // a caught-up member votes after; 10 s
+	RemoveDead    time.Duration   // a coordinator silent for so long is removed while three others vote; 0: never
+	MaxResyncs    int             // volumes that are copied to or from a node at a time; 4
+	Repairs       repair.Limits   // at a time; 8 in the cluster, 2 per node
+	Leftovers     leftover.Limits // of what was deleted while a node was away, removed in a period; 5 or 5 % in an hour
+	Limits        limit.Config    // of what one client may ask; zero: limit.Defaults
+	LabLoopback   bool            // agents may have loopback addresses: a lab in one machine
 
 	Free func() (consensus.Space, error) // room under Dir; nil: its file system is asked
 
@@ -62,6 +64,7 @@ func (c *Config) setDefaults() {
 	c.MaxResyncs = cmp.Or(c.MaxResyncs, control.DefaultMaxResyncs)
 	c.Repairs.Cluster = cmp.Or(c.Repairs.Cluster, repair.DefaultLimits().Cluster)
 	c.Repairs.PerNode = cmp.Or(c.Repairs.PerNode, repair.DefaultLimits().PerNode)
+	c.Leftovers = c.Leftovers.OrDefault()
 	if c.Dial == nil {
 		c.Dial = dialTCP
 	}
@@ -82,6 +85,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%w: a coordinator needs a directory, two listeners and a logger", model.ErrInvalid)
 	case c.MaxResyncs < 0 || c.Repairs.Cluster < 0 || c.Repairs.PerNode < 0:
 		return fmt.Errorf("%w: resyncs and repairs at a time: want 1 or more, or 0 for the default", model.ErrInvalid)
+	case !c.Leftovers.Sound():
+		return fmt.Errorf("%w: leftovers in a period: want 1 or more, a percentage and a time, or 0 for the default", model.ErrInvalid)
 	case c.NotReadyAfter < 2*c.Heartbeat:
 		return fmt.Errorf("%w: not-ready-after %s: want at least two heartbeats of %s", model.ErrInvalid, c.NotReadyAfter, c.Heartbeat)
 	}

@@ -99,6 +99,7 @@ func (m *member) controllers() []control.Controller {
 		control.Attachment{},
 		control.Verification{},
 		control.Release{},
+		control.Leftover{Limits: m.Leftovers},
 		control.Format{},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/limit"
@@ -32,6 +33,7 @@ type RunOptions struct {
 	MetricsVolumes int
 	MaxResyncs     int
 	Repairs        repair.Limits
+	Leftovers      leftover.Limits
 	Dashboard      string // - is none
 	DashboardCert  string // PEM files; empty: it signs one itself
 	DashboardKey   string
@@ -47,7 +49,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 	}
 	c = Config{
 		Dir: o.Dir, Heartbeat: o.Heartbeat, NotReadyAfter: o.NotReadyAfter, Election: o.Election, RemoveDead: o.RemoveDead, LabLoopback: o.LabLoopback,
-		MetricsVolumes: o.MetricsVolumes, MaxResyncs: o.MaxResyncs, Repairs: o.Repairs, Limits: o.Limits,
+		MetricsVolumes: o.MetricsVolumes, MaxResyncs: o.MaxResyncs, Repairs: o.Repairs, Leftovers: o.Leftovers, Limits: o.Limits,
 		Version: version, Log: log,
 		Notify: func(state string) {
 			if _, err := daemon.SdNotify(false, state); err != nil {

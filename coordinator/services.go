@@ -16,7 +16,7 @@ func (m *member) admin() admin.Config {
 	c := admin.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
-		Collects: m.collects, Self: m.self, Scrape: m.scrape, Secrets: m.secrets,
+		Collects: m.collects, Self: m.self, Scrape: m.scrape, Secrets: m.secrets, Leftovers: m.Leftovers,
 	}
 	if m.web != nil {
 		c.Link = func(v admin.Visitor) (*adminv1.DashboardLink, error) { return m.web.Link(v.ID, v.Key, v.Until) }

@@ -10,6 +10,7 @@ import (
 	"rvol/cmd/internal/program"
 	"rvol/coordinator"
 	"rvol/coordinator/control"
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/serve/limit"
 	"rvol/coordinator/serve/metrics"
@@ -43,6 +44,8 @@ func parseRun(args, environ []string, out io.Writer) (coordinator.RunOptions, er
 	f.Number(&o.MaxResyncs, "max-resyncs", control.DefaultMaxResyncs, "how many volumes are copied to or from a node at a time")
 	f.Number(&o.Repairs.Cluster, "max-repairs", repair.DefaultLimits().Cluster, "how many volumes are repaired at a time without being asked for")
 	f.Number(&o.Repairs.PerNode, "max-repairs-per-node", repair.DefaultLimits().PerNode, "in how many of them a node takes part")
+	f.Number(&o.Leftovers.Count, "max-leftovers", leftover.DefaultLimits().Count, "how many volumes' copies that were deleted while a node was away are removed there in a period, or 5 % of its copies where that is more")
+	f.Duration(&o.Leftovers.Period, "leftovers-period", leftover.DefaultLimits().Period, "how long that period is")
 	f.Text(&o.Metrics, "metrics", defaultMetrics, "where monitoring is answered over plain HTTP: /metrics, /livez, /readyz; - is nowhere")
 	f.Number(&o.MetricsVolumes, "metrics-volumes", metrics.MaxVolumes, "of how many volumes the leader tells monitoring one by one, those first that are not well")
 	f.Text(&o.Dashboard, "dashboard", defaultDashboard, "where browsers are shown the dashboard, over TLS, with a link from rvol dashboard; - is nowhere")

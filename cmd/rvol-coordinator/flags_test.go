@@ -12,6 +12,7 @@ import (
 
 	"rvol/cmd/internal/program/programtest"
 	"rvol/coordinator"
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/decide/repair"
 	"rvol/coordinator/serve/limit"
 	"rvol/proto/identity"
@@ -50,7 +51,7 @@ func TestFlagsHaveTwinsInTheEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Election: time.Second, Metrics: defaultMetrics, MetricsVolumes: 1000, Dashboard: defaultDashboard, MaxResyncs: 4, Repairs: repair.Limits{Cluster: 8, PerNode: 2}, Limits: limit.Config{Rate: 500, Burst: 1000, Running: 64, Waiting: 128, Streams: 256}, Debug: true}
+	want := coordinator.RunOptions{Dir: defaultDir, APIListen: ":1", RaftListen: ":2", Heartbeat: 2 * time.Second, NotReadyAfter: 15 * time.Second, Election: time.Second, Metrics: defaultMetrics, MetricsVolumes: 1000, Dashboard: defaultDashboard, MaxResyncs: 4, Repairs: repair.Limits{Cluster: 8, PerNode: 2}, Leftovers: leftover.Limits{Count: 5, Period: time.Hour}, Limits: limit.Config{Rate: 500, Burst: 1000, Running: 64, Waiting: 128, Streams: 256}, Debug: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

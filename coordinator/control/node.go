@@ -78,7 +78,7 @@ func (c Node) judge(w World, st *model.NodeStatus, seen *inventory.Node, gone bo
 	case !st.Ready && seen.Known() && silence < c.NotReadyAfter:
 		next.Ready, next.Reason, next.UpdatedBy, next.UpdatedAt = true, "heartbeat received", "heartbeat", w.Now
 		next.NotReadySince, next.Door = time.Time{}, ""
-		return state.NewTxn(Actor(c), fmt.Sprintf("node %s is Ready again", st.Name)).Put(next)
+		return Returned(w.State, st.Name, state.NewTxn(Actor(c), fmt.Sprintf("node %s is Ready again", st.Name)).Put(next))
 	case seen.Known() && seen.Capabilities != st.Capabilities:
 		next.Capabilities = seen.Capabilities
 		return state.NewTxn(Actor(c), fmt.Sprintf("node %s: capabilities changed: DRBD %q, LVM %q",

@@ -48,7 +48,7 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 		return Outcome{Reason: "no complete inventory of " + key}, nil
 	}
 	b := state.NewTxn(Actor(c), "")
-	gone := c.reservations(w.State, seen, b)
+	gone := c.reservations(w, seen, b)
 	for r := range w.State.ReplicasOn(key) {
 		if r.Deleting() && !c.former(w.State, seen, r, b) {
 			c.replica(w.State, seen, r, gone, b)
@@ -58,14 +58,18 @@ func (c Release) Decide(w World, key string) (Outcome, error) {
 }
 
 // reservations takes away those whose volume is proven gone, and tells which they are.
-func (Release) reservations(v state.View, seen *inventory.Node, b *state.Build) map[string]bool {
-	gone := map[string]bool{}
+func (Release) reservations(w World, seen *inventory.Node, b *state.Build) map[string]bool {
+	v, gone, leftovers := w.State, map[string]bool{}, false
 	for _, name := range slices.Sorted(maps.Keys(seen.Released)) {
 		res, ok := state.Get[*model.Reservation](v, name)
 		if ok && slices.Contains(removable, res.OwnerKind) && res.Pool.Node == seen.Name && res.State == model.Releasing && seen.Accepted.Index >= res.Revision {
 			gone[name] = true
 			b.Delete(res).Because(fmt.Sprintf("release %s: its LV %s on %s is gone", res.Owner, res.LV, seen.Name))
+			leftovers = leftovers || res.Leftover != ""
 		}
+	}
+	if leftovers {
+		rested(v, seen.Name, w.Now, b)
 	}
 	return gone
 }

@@ -144,8 +144,19 @@ type Reservation struct {
 	State     ReservationState `json:"state"`
 	LVUUID    string           `json:"lv_uuid,omitempty"`
 	Imported  bool             `json:"imported,omitempty"` // existed before rvol knew it: charged without condition
-	Kept      bool             `json:"kept,omitempty"`     // an orphan that is meant to stay
+	Kept      bool             `json:"kept,omitempty"`     // an orphan or a leftover that is meant to stay
+	Leftover  LeftoverState    `json:"leftover,omitempty"` // empty: it is none
 }
+
+// LeftoverState tells of a reservation that was still to be removed when its node came back
+// whether it may go.
+type LeftoverState string
+
+// The states of leftovers.
+const (
+	LeftoverWaiting LeftoverState = "waiting" // for its turn: its node is not told to remove it
+	LeftoverGranted LeftoverState = "granted" // its node is to remove it
+)
 
 // Key is the reservation's key.
 func (r *Reservation) Key() Key { return Key{KindReservation, r.Name} }

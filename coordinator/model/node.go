@@ -44,6 +44,14 @@ type NodeStatus struct {
 	AgentVersion string                `json:"agent_version,omitempty"`
 	Kernel       string                `json:"kernel,omitempty"`
 	Capabilities Capabilities          `json:"capabilities"`
+	Leftovers    *Leftovers            `json:"leftovers,omitempty"` // nil: none were let go for long
+}
+
+// Leftovers is what is remembered of leftovers that were let go, so that no leader lets more go in
+// the same period.
+type Leftovers struct {
+	Granted int       `json:"granted"` // since the last long rest
+	At      time.Time `json:"at"`      // of the newest grant, or proof that one is gone; for people, and to tell one from another
 }
 
 // Why is why the node is Ready or not, with all that is known of it.

@@ -53,6 +53,7 @@ var rules = map[string]rule{
 	adminv1.LVGs_List_FullMethodName:   {viewers, anywhere},
 	adminv1.LVGs_Create_FullMethodName: {operators, leader},
 	adminv1.LVGs_Set_FullMethodName:    {operators, leader},
+	adminv1.LVGs_Lost_FullMethodName:   {admins, leader},
 	adminv1.LVGs_Delete_FullMethodName: {admins, leader},
 
 	adminv1.Pools_List_FullMethodName:    {viewers, anywhere},
@@ -107,6 +108,8 @@ var rules = map[string]rule{
 	adminv1.Orphans_List_FullMethodName:   {viewers, leader},
 	adminv1.Orphans_Keep_FullMethodName:   {operators, leader},
 	adminv1.Orphans_Remove_FullMethodName: {admins, leader},
+
+	adminv1.Orphans_RemoveLeftovers_FullMethodName: {admins, leader},
 
 	adminv1.Events_List_FullMethodName:    {viewers, anywhere},
 	adminv1.Events_Watch_FullMethodName:   {viewers, anywhere},

@@ -2,6 +2,10 @@ package cli_test
 
 import (
 	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -46,12 +50,20 @@ func (fakeOrphans) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.Lis
 			State: "reported", InUse: "DRBD is Primary", Adoptable: true,
 		},
 		{Meta: &adminv1.Meta{Name: "n2/rvol-db-9"}, Node: "n2", Kind: "resource", Volume: "db-9", State: "reported"},
+		{
+			Meta: &adminv1.Meta{Name: "n3/vg0/rvol-db-5.0.0"}, Node: "n3", Kind: "lv", Volume: "db-5", Size: 36 << 20, State: "waiting", Leftover: true,
+			Since: timestamppb.New(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)), Why: "the next 5 go at 2026-11-21T11:00:00Z at the earliest",
+		},
 	}
 	return &adminv1.ListOrphansResponse{Orphans: pick(q, all)}, nil
 }
 
 func (fakeOrphans) Keep(context.Context, *adminv1.KeepOrphanRequest) (*adminv1.Done, error) {
 	return &adminv1.Done{Revision: 99}, nil
+}
+
+func (fakeOrphans) RemoveLeftovers(_ context.Context, r *adminv1.RemoveLeftoversRequest) (*adminv1.Done, error) {
+	return &adminv1.Done{Revision: 99, Message: fmt.Sprintf("leftovers that are removed at once: %d", len(r.GetNames()))}, nil
 }
 
 func (fakeOrphans) Remove(context.Context, *adminv1.DeleteRequest) (*adminv1.Done, error) {

@@ -278,6 +278,11 @@ func (c fakeLVGs) Set(_ context.Context, r *adminv1.SetLVGRequest) (*adminv1.LVG
 	return find("lvg", c.f.world.lvgs, r.GetName())
 }
 
+func (c fakeLVGs) Lost(_ context.Context, r *adminv1.DeleteRequest) (*adminv1.LostLVGResponse, error) {
+	_, err := find("lvg", c.f.world.lvgs, r.GetName())
+	return &adminv1.LostLVGResponse{Revision: 99, Forgotten: []string{"n1/vg0/rvol-db-5.0.0"}}, err
+}
+
 func (c fakeLVGs) Delete(_ context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 	_, err := find("lvg", c.f.world.lvgs, r.GetName())
 	return &adminv1.Done{Revision: 99}, err

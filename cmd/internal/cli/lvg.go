@@ -16,7 +16,7 @@ import (
 
 func (a *app) lvgCommand() *cobra.Command {
 	n := a.lvgs()
-	return a.group("lvg", "Volume groups that nodes offer", n.listCommand(), n.showCommand(), a.lvgCreate(), a.lvgSet(), a.holdCommand(),
+	return a.group("lvg", "Volume groups that nodes offer", n.listCommand(), n.showCommand(), a.lvgCreate(), a.lvgSet(), a.holdCommand(), a.lvgLost(),
 		a.deleteCommand("lvg", "Offer a volume group no more; it stays on its node",
 			func(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.Done, error) {
 				return adminv1.NewLVGsClient(a.client).Delete(ctx, r)
@@ -262,5 +262,32 @@ func (a *app) lvgSet() *cobra.Command {
 	f.Int32Var(&meta, "stop-metadata", 0, "stop growth when a thin pool's metadata is `PERCENT` full")
 	f.StringSliceVar(&r.AddThinPools, "add-thin-pool", nil, "offer this thin pool too; may be repeated")
 	labels.on(c)
+	return c
+}
+
+func (a *app) lvgLost() *cobra.Command {
+	ok := consent{app: a}
+	c := &cobra.Command{
+		Use: "lost NAME", Short: "Say that a volume group never comes back, so that what was to be removed there is forgotten",
+		Long: `Say that a volume group, NODE/VG, never comes back: its disks are broken or taken away. Copies on it were replaced or deleted, and
+their removal waits for proof that nobody can give; they are forgotten, and the group is offered no more. The node must
+report that the group is not there. Should it come back all the same, what it holds is reported as orphans.`,
+		Args: args("NAME"), ValidArgsFunction: a.completeEach("lvg"),
+		RunE: a.run(func(ctx context.Context, c *cobra.Command, args []string) error {
+			if err := ok.ask(c, args[0], "forgets what was to be removed there"); err != nil {
+				return err
+			}
+			done, err := adminv1.NewLVGsClient(a.client).Lost(ctx, &adminv1.DeleteRequest{Name: args[0], Confirm: args[0]})
+			if err != nil {
+				return err
+			}
+			text := "is lost, and offered no more"
+			if list := done.GetForgotten(); len(list) > 0 {
+				text += "; forgotten: " + strings.Join(list, ", ")
+			}
+			return a.changed("lvg", args[0], done, "%s", text)
+		}),
+	}
+	ok.nameFlag(c)
 	return c
 }

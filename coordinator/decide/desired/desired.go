@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/decide/transition"
 	"rvol/coordinator/model"
 	"rvol/drbd"
@@ -99,7 +100,7 @@ func For(s State) Order {
 	reservations := map[string]*model.Reservation{}
 	for _, r := range s.Reservations {
 		reservations[r.Name] = r
-		if r.State == model.Releasing {
+		if mayGo(r, s.Status) {
 			o.Releases = append(o.Releases, release(r, s.Volumes))
 		}
 	}
@@ -122,6 +123,11 @@ func For(s State) Order {
 	slices.SortFunc(o.Operations, func(a, b *model.Operation) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(o.Pools, func(a, b *model.LVG) int { return cmp.Compare(a.Name, b.Name) })
 	return o
+}
+
+// mayGo says that the node is to remove what a reservation holds, now.
+func mayGo(r *model.Reservation, node *model.NodeStatus) bool {
+	return r.State == model.Releasing && !leftover.Withheld(r, node)
 }
 
 func release(r *model.Reservation, volumes []Volume) Release {

@@ -11,7 +11,7 @@ import (
 func node() State {
 	s := State{
 		Cluster: &model.Cluster{ID: "c1"}, Node: &model.Node{},
-		Status: &model.NodeStatus{HostName: "n1", Addresses: map[string]netip.Addr{"default": netip.MustParseAddr("10.0.0.1"), "other": netip.MustParseAddr("10.9.0.1")}},
+		Status: &model.NodeStatus{Ready: true, HostName: "n1", Addresses: map[string]netip.Addr{"default": netip.MustParseAddr("10.0.0.1"), "other": netip.MustParseAddr("10.9.0.1")}},
 	}
 	r := &model.Replica{Volume: "db-1", Type: model.Diskful, Node: "n1", Port: 17000, Devices: []model.ReplicaDevice{{Minor: 10000, Reservation: "res0"}}}
 	r.Name, r.UID = "db-1/0", "u0"

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"rvol/coordinator/audit"
+	"rvol/coordinator/decide/leftover"
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/serve/collect"
 	"rvol/coordinator/serve/door"
@@ -63,6 +64,8 @@ type Config struct {
 	Leadership func() door.Leadership
 	Link       func(Visitor) (*adminv1.DashboardLink, error) // lets a browser in; nil: there is no dashboard here
 	Lapse      func(identity.ID) error                       // why a machine's certificate was taken though out of its time; nil: it was in it
+
+	Leftovers leftover.Limits // of what is removed of a node in a period
 
 	// For support bundles: agents that can be asked, and what this coordinator tells of itself.
 	Collects *collect.Broker

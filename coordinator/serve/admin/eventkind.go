@@ -70,6 +70,7 @@ var telling = []struct {
 	{kind: eventTransition, actor: "controller/volume"},
 	{kind: eventTransition, actor: "controller/attachment"},
 	{kind: eventTransition, actor: "controller/release"},
+	{kind: eventTransition, actor: "controller/leftover"},
 	{kind: eventTransition, actor: "controller/rollout"},
 	{kind: eventTransition, object: model.KindVolumeStatus},
 	{kind: eventTransition, object: model.KindAttachment},

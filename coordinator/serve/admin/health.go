@@ -203,7 +203,7 @@ func (h *health) serving() (word, why string) {
 		return stateDegraded, fmt.Sprintf("%d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
 	}
 	for _, r := range h.replicas {
-		if c := r.connected(); c.Status == model.False {
+		if c := r.connected(); c.Status == model.False && !r.Deleting() {
 			return stateDegraded, r.Name + " on " + r.Node + ": " + c.Message
 		}
 	}

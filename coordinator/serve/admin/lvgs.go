@@ -221,12 +221,7 @@ func (s *lvgs) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1.D
 }
 
 func nothingReserved(v state.View, l *model.LVG) error {
-	pools := []string{""}
-	for _, tp := range l.ThinPools {
-		pools = append(pools, tp.Name)
-	}
-	for _, thin := range pools {
-		pool, _ := l.Pool(thin)
+	for _, pool := range poolsOf(l) {
 		if err := nothingIn(v, l, pool); err != nil {
 			return err
 		}
@@ -237,7 +232,18 @@ func nothingReserved(v state.View, l *model.LVG) error {
 func nothingIn(v state.View, l *model.LVG, pool model.PoolID) error {
 	for res := range v.ReservationsIn(pool) {
 		return door.Refuse(model.ErrBusy, l.Key(), fmt.Sprintf("it holds %s of %s %s", size(res.Charge()), res.OwnerKind, res.Owner),
-			"delete that first; `rvol lvg show "+l.Name+"` lists all there is")
+			"delete that first; `rvol lvg show "+l.Name+"` lists all there is; of a group that is gone for good: `rvol lvg lost "+l.Name+"`")
 	}
 	return nil
+}
+
+// poolsOf are a volume group and the thin pools of it that are offered.
+func poolsOf(l *model.LVG) []model.PoolID {
+	pool, _ := l.Pool("")
+	out := []model.PoolID{pool}
+	for _, tp := range l.ThinPools {
+		pool.ThinLV = tp.UUID
+		out = append(out, pool)
+	}
+	return out
 }

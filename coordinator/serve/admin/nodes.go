@@ -45,6 +45,7 @@ func (s *nodes) one(name string) (*adminv1.Node, error) {
 func (s *nodes) node(v state.View, seen inventory.View, n *model.Node) *adminv1.Node {
 	out := nodeOf(v, seen, n)
 	out.Conditions = append(out.Conditions, s.certificate(identity.Agent, n.Name)...)
+	out.Conditions = append(out.Conditions, s.leftover(v, n.Name)...)
 	return out
 }
 

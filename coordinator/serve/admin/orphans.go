@@ -66,7 +66,7 @@ func (s *orphans) all() []orphan {
 			}, r})
 		}
 	}
-	return out
+	return append(out, s.leftovers(v)...)
 }
 
 func lvOrphan(v state.View, n *inventory.Node, d compare.Difference) orphan {
@@ -155,6 +155,8 @@ func (s *orphans) recorded(name string) (orphan, error) {
 	switch {
 	case err != nil:
 		return o, err
+	case o.GetLeftover() && o.GetState() != "removing":
+		return o, nil
 	case o.GetKind() != "lv":
 		return o, door.Refuse(model.ErrBusy, key, "it has no LV, and nothing of it is charged", "take it down on its node: drbdadm down "+model.ResourceName(o.GetVolume()))
 	case o.GetState() == "removing":
@@ -176,6 +178,9 @@ func (s *orphans) Remove(ctx context.Context, r *adminv1.DeleteRequest) (*adminv
 		o, err := s.recorded(r.GetName())
 		if err != nil {
 			return nil, err
+		}
+		if o.GetLeftover() {
+			return s.letGo(v, b, o.GetNode(), o.record)
 		}
 		if o.GetInUse() != "" {
 			return nil, door.Refuse(model.ErrBusy, key, o.GetInUse(), "end its use on node "+o.GetNode()+" first")

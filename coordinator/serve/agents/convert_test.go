@@ -61,7 +61,7 @@ func TestAnOrderSaysEverything(t *testing.T) {
 		w.formed()
 		st, _ := get[*model.NodeStatus](w, "n1")
 		st = model.Clone(st)
-		st.HostName, st.Addresses = "h1", map[string]netip.Addr{"default": netip.MustParseAddr("10.0.0.1")}
+		st.Ready, st.HostName, st.Addresses = true, "h1", map[string]netip.Addr{"default": netip.MustParseAddr("10.0.0.1")}
 		w.put(st)
 		s, err := Gather(w.store.View(), "n1")
 		if err != nil {

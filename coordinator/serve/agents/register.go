@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"rvol/coordinator/control"
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
 	"rvol/coordinator/serve/enroll"
@@ -39,6 +40,7 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		if old, ok := state.Get[*model.NodeStatus](v, st.Name); ok {
 			st = model.Clone(old)
 		}
+		away := !st.Ready
 		st.Epoch++
 		epoch = st.Epoch
 		st.Ready, st.Reason, st.UpdatedBy, st.UpdatedAt = true, "its agent registered", "register", time.Now()
@@ -52,7 +54,11 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		if err := where.settle(st, h); err != nil {
 			return nil, err
 		}
-		return state.NewTxn(c.Actor(), fmt.Sprintf("node %s registers, epoch %d", st.Name, st.Epoch)).Put(st), nil
+		b := state.NewTxn(c.Actor(), fmt.Sprintf("node %s registers, epoch %d", st.Name, st.Epoch)).Put(st)
+		if away {
+			control.Returned(v, st.Name, b)
+		}
+		return b, nil
 	})
 	return epoch, err
 }

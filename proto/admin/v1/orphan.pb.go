@@ -9,6 +9,7 @@ package adminv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -30,9 +31,12 @@ type Orphan struct {
 	Size          int64                  `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`    // bytes
 	LvUuid        string                 `protobuf:"bytes,6,opt,name=lv_uuid,json=lvUuid,proto3" json:"lv_uuid,omitempty"`
 	Reservation   string                 `protobuf:"bytes,7,opt,name=reservation,proto3" json:"reservation,omitempty"`  // its tag
-	State         string                 `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`              // reported, kept, removing
+	State         string                 `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`              // reported, kept, removing; waiting: a leftover whose turn has not come
 	InUse         string                 `protobuf:"bytes,9,opt,name=in_use,json=inUse,proto3" json:"in_use,omitempty"` // Primary, open; empty: no
 	Adoptable     bool                   `protobuf:"varint,10,opt,name=adoptable,proto3" json:"adoptable,omitempty"`    // its agent remembers what it was
+	Leftover      bool                   `protobuf:"varint,11,opt,name=leftover,proto3" json:"leftover,omitempty"`      // the state knows it to be deleted
+	Since         *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=since,proto3" json:"since,omitempty"`             // of a leftover: when it was deleted
+	Why           string                 `protobuf:"bytes,13,opt,name=why,proto3" json:"why,omitempty"`                 // of a leftover: what it waits for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -137,6 +141,27 @@ func (x *Orphan) GetAdoptable() bool {
 	return false
 }
 
+func (x *Orphan) GetLeftover() bool {
+	if x != nil {
+		return x.Leftover
+	}
+	return false
+}
+
+func (x *Orphan) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Orphan) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 type ListOrphansResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Orphans       []*Orphan              `protobuf:"bytes,1,rep,name=orphans,proto3" json:"orphans,omitempty"`
@@ -233,6 +258,66 @@ func (x *KeepOrphanRequest) GetUndo() bool {
 	return false
 }
 
+type RemoveLeftoversRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Confirm       string                 `protobuf:"bytes,2,opt,name=confirm,proto3" json:"confirm,omitempty"` // the node's name typed once more
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`     // as they were shown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveLeftoversRequest) Reset() {
+	*x = RemoveLeftoversRequest{}
+	mi := &file_admin_v1_orphan_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveLeftoversRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveLeftoversRequest) ProtoMessage() {}
+
+func (x *RemoveLeftoversRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_orphan_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveLeftoversRequest.ProtoReflect.Descriptor instead.
+func (*RemoveLeftoversRequest) Descriptor() ([]byte, []int) {
+	return file_admin_v1_orphan_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RemoveLeftoversRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *RemoveLeftoversRequest) GetConfirm() string {
+	if x != nil {
+		return x.Confirm
+	}
+	return ""
+}
+
+func (x *RemoveLeftoversRequest) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 type AdoptVolumeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -244,7 +329,7 @@ type AdoptVolumeRequest struct {
 
 func (x *AdoptVolumeRequest) Reset() {
 	*x = AdoptVolumeRequest{}
-	mi := &file_admin_v1_orphan_proto_msgTypes[3]
+	mi := &file_admin_v1_orphan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +341,7 @@ func (x *AdoptVolumeRequest) String() string {
 func (*AdoptVolumeRequest) ProtoMessage() {}
 
 func (x *AdoptVolumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_orphan_proto_msgTypes[3]
+	mi := &file_admin_v1_orphan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +354,7 @@ func (x *AdoptVolumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptVolumeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptVolumeRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_orphan_proto_rawDescGZIP(), []int{3}
+	return file_admin_v1_orphan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AdoptVolumeRequest) GetName() string {
@@ -297,7 +382,7 @@ var File_admin_v1_orphan_proto protoreflect.FileDescriptor
 
 const file_admin_v1_orphan_proto_rawDesc = "" +
 	"\n" +
-	"\x15admin/v1/orphan.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\"\x8b\x02\n" +
+	"\x15admin/v1/orphan.proto\x12\rrvol.admin.v1\x1a\x15admin/v1/common.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x02\n" +
 	"\x06Orphan\x12'\n" +
 	"\x04meta\x18\x01 \x01(\v2\x13.rvol.admin.v1.MetaR\x04meta\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -309,20 +394,28 @@ const file_admin_v1_orphan_proto_rawDesc = "" +
 	"\x05state\x18\b \x01(\tR\x05state\x12\x15\n" +
 	"\x06in_use\x18\t \x01(\tR\x05inUse\x12\x1c\n" +
 	"\tadoptable\x18\n" +
-	" \x01(\bR\tadoptable\"F\n" +
+	" \x01(\bR\tadoptable\x12\x1a\n" +
+	"\bleftover\x18\v \x01(\bR\bleftover\x120\n" +
+	"\x05since\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x10\n" +
+	"\x03why\x18\r \x01(\tR\x03why\"F\n" +
 	"\x13ListOrphansResponse\x12/\n" +
 	"\aorphans\x18\x01 \x03(\v2\x15.rvol.admin.v1.OrphanR\aorphans\";\n" +
 	"\x11KeepOrphanRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04undo\x18\x02 \x01(\bR\x04undo\"W\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\"\\\n" +
+	"\x16RemoveLeftoversRequest\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\aconfirm\x18\x02 \x01(\tR\aconfirm\x12\x14\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\"W\n" +
 	"\x12AdoptVolumeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun2\xcd\x01\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun2\x9c\x02\n" +
 	"\aOrphans\x12F\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\".rvol.admin.v1.ListOrphansResponse\x12=\n" +
 	"\x04Keep\x12 .rvol.admin.v1.KeepOrphanRequest\x1a\x13.rvol.admin.v1.Done\x12;\n" +
-	"\x06Remove\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.DoneB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
+	"\x06Remove\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done\x12M\n" +
+	"\x0fRemoveLeftovers\x12%.rvol.admin.v1.RemoveLeftoversRequest\x1a\x13.rvol.admin.v1.DoneB\x1dZ\x1brvol/proto/admin/v1;adminv1b\x06proto3"
 
 var (
 	file_admin_v1_orphan_proto_rawDescOnce sync.Once
@@ -336,31 +429,36 @@ func file_admin_v1_orphan_proto_rawDescGZIP() []byte {
 	return file_admin_v1_orphan_proto_rawDescData
 }
 
-var file_admin_v1_orphan_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_admin_v1_orphan_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_admin_v1_orphan_proto_goTypes = []any{
-	(*Orphan)(nil),              // 0: rvol.admin.v1.Orphan
-	(*ListOrphansResponse)(nil), // 1: rvol.admin.v1.ListOrphansResponse
-	(*KeepOrphanRequest)(nil),   // 2: rvol.admin.v1.KeepOrphanRequest
-	(*AdoptVolumeRequest)(nil),  // 3: rvol.admin.v1.AdoptVolumeRequest
-	(*Meta)(nil),                // 4: rvol.admin.v1.Meta
-	(*ListRequest)(nil),         // 5: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),       // 6: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                // 7: rvol.admin.v1.Done
+	(*Orphan)(nil),                 // 0: rvol.admin.v1.Orphan
+	(*ListOrphansResponse)(nil),    // 1: rvol.admin.v1.ListOrphansResponse
+	(*KeepOrphanRequest)(nil),      // 2: rvol.admin.v1.KeepOrphanRequest
+	(*RemoveLeftoversRequest)(nil), // 3: rvol.admin.v1.RemoveLeftoversRequest
+	(*AdoptVolumeRequest)(nil),     // 4: rvol.admin.v1.AdoptVolumeRequest
+	(*Meta)(nil),                   // 5: rvol.admin.v1.Meta
+	(*timestamppb.Timestamp)(nil),  // 6: google.protobuf.Timestamp
+	(*ListRequest)(nil),            // 7: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),          // 8: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                   // 9: rvol.admin.v1.Done
 }
 var file_admin_v1_orphan_proto_depIdxs = []int32{
-	4, // 0: rvol.admin.v1.Orphan.meta:type_name -> rvol.admin.v1.Meta
-	0, // 1: rvol.admin.v1.ListOrphansResponse.orphans:type_name -> rvol.admin.v1.Orphan
-	5, // 2: rvol.admin.v1.Orphans.List:input_type -> rvol.admin.v1.ListRequest
-	2, // 3: rvol.admin.v1.Orphans.Keep:input_type -> rvol.admin.v1.KeepOrphanRequest
-	6, // 4: rvol.admin.v1.Orphans.Remove:input_type -> rvol.admin.v1.DeleteRequest
-	1, // 5: rvol.admin.v1.Orphans.List:output_type -> rvol.admin.v1.ListOrphansResponse
-	7, // 6: rvol.admin.v1.Orphans.Keep:output_type -> rvol.admin.v1.Done
-	7, // 7: rvol.admin.v1.Orphans.Remove:output_type -> rvol.admin.v1.Done
-	5, // [5:8] is the sub-list for method output_type
-	2, // [2:5] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	5, // 0: rvol.admin.v1.Orphan.meta:type_name -> rvol.admin.v1.Meta
+	6, // 1: rvol.admin.v1.Orphan.since:type_name -> google.protobuf.Timestamp
+	0, // 2: rvol.admin.v1.ListOrphansResponse.orphans:type_name -> rvol.admin.v1.Orphan
+	7, // 3: rvol.admin.v1.Orphans.List:input_type -> rvol.admin.v1.ListRequest
+	2, // 4: rvol.admin.v1.Orphans.Keep:input_type -> rvol.admin.v1.KeepOrphanRequest
+	8, // 5: rvol.admin.v1.Orphans.Remove:input_type -> rvol.admin.v1.DeleteRequest
+	3, // 6: rvol.admin.v1.Orphans.RemoveLeftovers:input_type -> rvol.admin.v1.RemoveLeftoversRequest
+	1, // 7: rvol.admin.v1.Orphans.List:output_type -> rvol.admin.v1.ListOrphansResponse
+	9, // 8: rvol.admin.v1.Orphans.Keep:output_type -> rvol.admin.v1.Done
+	9, // 9: rvol.admin.v1.Orphans.Remove:output_type -> rvol.admin.v1.Done
+	9, // 10: rvol.admin.v1.Orphans.RemoveLeftovers:output_type -> rvol.admin.v1.Done
+	7, // [7:11] is the sub-list for method output_type
+	3, // [3:7] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_admin_v1_orphan_proto_init() }
@@ -375,7 +473,7 @@ func file_admin_v1_orphan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_orphan_proto_rawDesc), len(file_admin_v1_orphan_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

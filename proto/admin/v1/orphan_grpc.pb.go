@@ -19,23 +19,27 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Orphans_List_FullMethodName   = "/rvol.admin.v1.Orphans/List"
-	Orphans_Keep_FullMethodName   = "/rvol.admin.v1.Orphans/Keep"
-	Orphans_Remove_FullMethodName = "/rvol.admin.v1.Orphans/Remove"
+	Orphans_List_FullMethodName            = "/rvol.admin.v1.Orphans/List"
+	Orphans_Keep_FullMethodName            = "/rvol.admin.v1.Orphans/Keep"
+	Orphans_Remove_FullMethodName          = "/rvol.admin.v1.Orphans/Remove"
+	Orphans_RemoveLeftovers_FullMethodName = "/rvol.admin.v1.Orphans/RemoveLeftovers"
 )
 
 // OrphansClient is the client API for Orphans service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Orphans are what nodes hold of this cluster's and the state has never heard of. They are
-// never removed by themselves.
+// Orphans are what nodes hold of this cluster's and the state has never heard of, which is never
+// removed by itself; and leftovers: what was deleted while a node was away, which is removed there
+// so much in a period.
 type OrphansClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListOrphansResponse, error)
 	// Keep notes that an orphan is meant to stay.
 	Keep(ctx context.Context, in *KeepOrphanRequest, opts ...grpc.CallOption) (*Done, error)
-	// Remove destroys an orphan with its data.
+	// Remove destroys an orphan with its data; of a leftover, it does not wait for its turn.
 	Remove(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
+	// RemoveLeftovers lets those of a node go that are named, whatever the limit.
+	RemoveLeftovers(ctx context.Context, in *RemoveLeftoversRequest, opts ...grpc.CallOption) (*Done, error)
 }
 
 type orphansClient struct {
@@ -76,18 +80,31 @@ func (c *orphansClient) Remove(ctx context.Context, in *DeleteRequest, opts ...g
 	return out, nil
 }
 
+func (c *orphansClient) RemoveLeftovers(ctx context.Context, in *RemoveLeftoversRequest, opts ...grpc.CallOption) (*Done, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Done)
+	err := c.cc.Invoke(ctx, Orphans_RemoveLeftovers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // OrphansServer is the server API for Orphans service.
 // All implementations must embed UnimplementedOrphansServer
 // for forward compatibility.
 //
-// Orphans are what nodes hold of this cluster's and the state has never heard of. They are
-// never removed by themselves.
+// Orphans are what nodes hold of this cluster's and the state has never heard of, which is never
+// removed by itself; and leftovers: what was deleted while a node was away, which is removed there
+// so much in a period.
 type OrphansServer interface {
 	List(context.Context, *ListRequest) (*ListOrphansResponse, error)
 	// Keep notes that an orphan is meant to stay.
 	Keep(context.Context, *KeepOrphanRequest) (*Done, error)
-	// Remove destroys an orphan with its data.
+	// Remove destroys an orphan with its data; of a leftover, it does not wait for its turn.
 	Remove(context.Context, *DeleteRequest) (*Done, error)
+	// RemoveLeftovers lets those of a node go that are named, whatever the limit.
+	RemoveLeftovers(context.Context, *RemoveLeftoversRequest) (*Done, error)
 	mustEmbedUnimplementedOrphansServer()
 }
 
@@ -106,6 +123,9 @@ func (UnimplementedOrphansServer) Keep(context.Context, *KeepOrphanRequest) (*Do
 }
 func (UnimplementedOrphansServer) Remove(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedOrphansServer) RemoveLeftovers(context.Context, *RemoveLeftoversRequest) (*Done, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveLeftovers not implemented")
 }
 func (UnimplementedOrphansServer) mustEmbedUnimplementedOrphansServer() {}
 func (UnimplementedOrphansServer) testEmbeddedByValue()                 {}
@@ -182,6 +202,24 @@ func _Orphans_Remove_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Orphans_RemoveLeftovers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveLeftoversRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(OrphansServer).RemoveLeftovers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Orphans_RemoveLeftovers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(OrphansServer).RemoveLeftovers(ctx, req.(*RemoveLeftoversRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Orphans_ServiceDesc is the grpc.ServiceDesc for Orphans service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -200,6 +238,10 @@ var Orphans_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remove",
 			Handler:    _Orphans_Remove_Handler,
+		},
+		{
+			MethodName: "RemoveLeftovers",
+			Handler:    _Orphans_RemoveLeftovers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -387,6 +387,58 @@ func (x *Reservation) GetLvUuid() string {
 	return ""
 }
 
+type LostLVGResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Forgotten     []string               `protobuf:"bytes,2,rep,name=forgotten,proto3" json:"forgotten,omitempty"` // NODE/VG/LV: should one come back, it is an orphan
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LostLVGResponse) Reset() {
+	*x = LostLVGResponse{}
+	mi := &file_admin_v1_storage_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LostLVGResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LostLVGResponse) ProtoMessage() {}
+
+func (x *LostLVGResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_admin_v1_storage_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LostLVGResponse.ProtoReflect.Descriptor instead.
+func (*LostLVGResponse) Descriptor() ([]byte, []int) {
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LostLVGResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *LostLVGResponse) GetForgotten() []string {
+	if x != nil {
+		return x.Forgotten
+	}
+	return nil
+}
+
 type ListLVGsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lvgs          []*LVG                 `protobuf:"bytes,1,rep,name=lvgs,proto3" json:"lvgs,omitempty"`
@@ -396,7 +448,7 @@ type ListLVGsResponse struct {
 
 func (x *ListLVGsResponse) Reset() {
 	*x = ListLVGsResponse{}
-	mi := &file_admin_v1_storage_proto_msgTypes[3]
+	mi := &file_admin_v1_storage_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +460,7 @@ func (x *ListLVGsResponse) String() string {
 func (*ListLVGsResponse) ProtoMessage() {}
 
 func (x *ListLVGsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[3]
+	mi := &file_admin_v1_storage_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +473,7 @@ func (x *ListLVGsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLVGsResponse.ProtoReflect.Descriptor instead.
 func (*ListLVGsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{3}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListLVGsResponse) GetLvgs() []*LVG {
@@ -445,7 +497,7 @@ type CreateLVGRequest struct {
 
 func (x *CreateLVGRequest) Reset() {
 	*x = CreateLVGRequest{}
-	mi := &file_admin_v1_storage_proto_msgTypes[4]
+	mi := &file_admin_v1_storage_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +509,7 @@ func (x *CreateLVGRequest) String() string {
 func (*CreateLVGRequest) ProtoMessage() {}
 
 func (x *CreateLVGRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[4]
+	mi := &file_admin_v1_storage_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +522,7 @@ func (x *CreateLVGRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLVGRequest.ProtoReflect.Descriptor instead.
 func (*CreateLVGRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{4}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateLVGRequest) GetNode() string {
@@ -530,7 +582,7 @@ type SetLVGRequest struct {
 
 func (x *SetLVGRequest) Reset() {
 	*x = SetLVGRequest{}
-	mi := &file_admin_v1_storage_proto_msgTypes[5]
+	mi := &file_admin_v1_storage_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -542,7 +594,7 @@ func (x *SetLVGRequest) String() string {
 func (*SetLVGRequest) ProtoMessage() {}
 
 func (x *SetLVGRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[5]
+	mi := &file_admin_v1_storage_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -555,7 +607,7 @@ func (x *SetLVGRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLVGRequest.ProtoReflect.Descriptor instead.
 func (*SetLVGRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{5}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SetLVGRequest) GetName() string {
@@ -619,7 +671,7 @@ type Storage struct {
 
 func (x *Storage) Reset() {
 	*x = Storage{}
-	mi := &file_admin_v1_storage_proto_msgTypes[6]
+	mi := &file_admin_v1_storage_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +683,7 @@ func (x *Storage) String() string {
 func (*Storage) ProtoMessage() {}
 
 func (x *Storage) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[6]
+	mi := &file_admin_v1_storage_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +696,7 @@ func (x *Storage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Storage.ProtoReflect.Descriptor instead.
 func (*Storage) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{6}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Storage) GetType() string {
@@ -694,7 +746,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_admin_v1_storage_proto_msgTypes[7]
+	mi := &file_admin_v1_storage_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +758,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[7]
+	mi := &file_admin_v1_storage_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -719,7 +771,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{7}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Pool) GetMeta() *Meta {
@@ -814,7 +866,7 @@ type EligibleNode struct {
 
 func (x *EligibleNode) Reset() {
 	*x = EligibleNode{}
-	mi := &file_admin_v1_storage_proto_msgTypes[8]
+	mi := &file_admin_v1_storage_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +878,7 @@ func (x *EligibleNode) String() string {
 func (*EligibleNode) ProtoMessage() {}
 
 func (x *EligibleNode) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[8]
+	mi := &file_admin_v1_storage_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +891,7 @@ func (x *EligibleNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EligibleNode.ProtoReflect.Descriptor instead.
 func (*EligibleNode) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{8}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EligibleNode) GetNode() string {
@@ -903,7 +955,7 @@ type EligibleLVG struct {
 
 func (x *EligibleLVG) Reset() {
 	*x = EligibleLVG{}
-	mi := &file_admin_v1_storage_proto_msgTypes[9]
+	mi := &file_admin_v1_storage_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +967,7 @@ func (x *EligibleLVG) String() string {
 func (*EligibleLVG) ProtoMessage() {}
 
 func (x *EligibleLVG) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[9]
+	mi := &file_admin_v1_storage_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +980,7 @@ func (x *EligibleLVG) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EligibleLVG.ProtoReflect.Descriptor instead.
 func (*EligibleLVG) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{9}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EligibleLVG) GetVg() string {
@@ -968,7 +1020,7 @@ type ListPoolsResponse struct {
 
 func (x *ListPoolsResponse) Reset() {
 	*x = ListPoolsResponse{}
-	mi := &file_admin_v1_storage_proto_msgTypes[10]
+	mi := &file_admin_v1_storage_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1032,7 @@ func (x *ListPoolsResponse) String() string {
 func (*ListPoolsResponse) ProtoMessage() {}
 
 func (x *ListPoolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[10]
+	mi := &file_admin_v1_storage_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1045,7 @@ func (x *ListPoolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPoolsResponse.ProtoReflect.Descriptor instead.
 func (*ListPoolsResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{10}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListPoolsResponse) GetPools() []*Pool {
@@ -1038,7 +1090,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_admin_v1_storage_proto_msgTypes[11]
+	mi := &file_admin_v1_storage_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1102,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[11]
+	mi := &file_admin_v1_storage_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1115,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{11}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Class) GetMeta() *Meta {
@@ -1269,7 +1321,7 @@ type VolumeCounts struct {
 
 func (x *VolumeCounts) Reset() {
 	*x = VolumeCounts{}
-	mi := &file_admin_v1_storage_proto_msgTypes[12]
+	mi := &file_admin_v1_storage_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1333,7 @@ func (x *VolumeCounts) String() string {
 func (*VolumeCounts) ProtoMessage() {}
 
 func (x *VolumeCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[12]
+	mi := &file_admin_v1_storage_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1346,7 @@ func (x *VolumeCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VolumeCounts.ProtoReflect.Descriptor instead.
 func (*VolumeCounts) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{12}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *VolumeCounts) GetTotal() int32 {
@@ -1348,7 +1400,7 @@ type ListClassesResponse struct {
 
 func (x *ListClassesResponse) Reset() {
 	*x = ListClassesResponse{}
-	mi := &file_admin_v1_storage_proto_msgTypes[13]
+	mi := &file_admin_v1_storage_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1412,7 @@ func (x *ListClassesResponse) String() string {
 func (*ListClassesResponse) ProtoMessage() {}
 
 func (x *ListClassesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[13]
+	mi := &file_admin_v1_storage_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1425,7 @@ func (x *ListClassesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClassesResponse.ProtoReflect.Descriptor instead.
 func (*ListClassesResponse) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{13}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListClassesResponse) GetClasses() []*Class {
@@ -1417,7 +1469,7 @@ type SetClassRequest struct {
 
 func (x *SetClassRequest) Reset() {
 	*x = SetClassRequest{}
-	mi := &file_admin_v1_storage_proto_msgTypes[14]
+	mi := &file_admin_v1_storage_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1481,7 @@ func (x *SetClassRequest) String() string {
 func (*SetClassRequest) ProtoMessage() {}
 
 func (x *SetClassRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[14]
+	mi := &file_admin_v1_storage_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1494,7 @@ func (x *SetClassRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClassRequest.ProtoReflect.Descriptor instead.
 func (*SetClassRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{14}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetClassRequest) GetName() string {
@@ -1623,7 +1675,7 @@ type SetPoolRequest struct {
 
 func (x *SetPoolRequest) Reset() {
 	*x = SetPoolRequest{}
-	mi := &file_admin_v1_storage_proto_msgTypes[15]
+	mi := &file_admin_v1_storage_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1687,7 @@ func (x *SetPoolRequest) String() string {
 func (*SetPoolRequest) ProtoMessage() {}
 
 func (x *SetPoolRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[15]
+	mi := &file_admin_v1_storage_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1700,7 @@ func (x *SetPoolRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPoolRequest.ProtoReflect.Descriptor instead.
 func (*SetPoolRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{15}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetPoolRequest) GetName() string {
@@ -1675,7 +1727,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_admin_v1_storage_proto_msgTypes[16]
+	mi := &file_admin_v1_storage_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1739,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[16]
+	mi := &file_admin_v1_storage_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1752,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{16}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExplainRequest) GetName() string {
@@ -1743,7 +1795,7 @@ type ClassExplanation struct {
 
 func (x *ClassExplanation) Reset() {
 	*x = ClassExplanation{}
-	mi := &file_admin_v1_storage_proto_msgTypes[17]
+	mi := &file_admin_v1_storage_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1807,7 @@ func (x *ClassExplanation) String() string {
 func (*ClassExplanation) ProtoMessage() {}
 
 func (x *ClassExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[17]
+	mi := &file_admin_v1_storage_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1820,7 @@ func (x *ClassExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassExplanation.ProtoReflect.Descriptor instead.
 func (*ClassExplanation) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{17}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ClassExplanation) GetClass() *Class {
@@ -1902,7 +1954,7 @@ type ZoneNodes struct {
 
 func (x *ZoneNodes) Reset() {
 	*x = ZoneNodes{}
-	mi := &file_admin_v1_storage_proto_msgTypes[18]
+	mi := &file_admin_v1_storage_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +1966,7 @@ func (x *ZoneNodes) String() string {
 func (*ZoneNodes) ProtoMessage() {}
 
 func (x *ZoneNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[18]
+	mi := &file_admin_v1_storage_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +1979,7 @@ func (x *ZoneNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ZoneNodes.ProtoReflect.Descriptor instead.
 func (*ZoneNodes) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{18}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ZoneNodes) GetZone() string {
@@ -1974,7 +2026,7 @@ type Rollout struct {
 
 func (x *Rollout) Reset() {
 	*x = Rollout{}
-	mi := &file_admin_v1_storage_proto_msgTypes[19]
+	mi := &file_admin_v1_storage_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2038,7 @@ func (x *Rollout) String() string {
 func (*Rollout) ProtoMessage() {}
 
 func (x *Rollout) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[19]
+	mi := &file_admin_v1_storage_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2051,7 @@ func (x *Rollout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
 func (*Rollout) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{19}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Rollout) GetStrategy() string {
@@ -2061,7 +2113,7 @@ type HeldVolume struct {
 
 func (x *HeldVolume) Reset() {
 	*x = HeldVolume{}
-	mi := &file_admin_v1_storage_proto_msgTypes[20]
+	mi := &file_admin_v1_storage_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2125,7 @@ func (x *HeldVolume) String() string {
 func (*HeldVolume) ProtoMessage() {}
 
 func (x *HeldVolume) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[20]
+	mi := &file_admin_v1_storage_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2138,7 @@ func (x *HeldVolume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldVolume.ProtoReflect.Descriptor instead.
 func (*HeldVolume) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{20}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeldVolume) GetVolume() string {
@@ -2114,7 +2166,7 @@ type PoolExplanation struct {
 
 func (x *PoolExplanation) Reset() {
 	*x = PoolExplanation{}
-	mi := &file_admin_v1_storage_proto_msgTypes[21]
+	mi := &file_admin_v1_storage_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2178,7 @@ func (x *PoolExplanation) String() string {
 func (*PoolExplanation) ProtoMessage() {}
 
 func (x *PoolExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[21]
+	mi := &file_admin_v1_storage_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2191,7 @@ func (x *PoolExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolExplanation.ProtoReflect.Descriptor instead.
 func (*PoolExplanation) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{21}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PoolExplanation) GetPool() *Pool {
@@ -2176,7 +2228,7 @@ type NodeVerdict struct {
 
 func (x *NodeVerdict) Reset() {
 	*x = NodeVerdict{}
-	mi := &file_admin_v1_storage_proto_msgTypes[22]
+	mi := &file_admin_v1_storage_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2240,7 @@ func (x *NodeVerdict) String() string {
 func (*NodeVerdict) ProtoMessage() {}
 
 func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[22]
+	mi := &file_admin_v1_storage_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2253,7 @@ func (x *NodeVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeVerdict.ProtoReflect.Descriptor instead.
 func (*NodeVerdict) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{22}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NodeVerdict) GetNode() string {
@@ -2252,7 +2304,7 @@ type LVGVerdict struct {
 
 func (x *LVGVerdict) Reset() {
 	*x = LVGVerdict{}
-	mi := &file_admin_v1_storage_proto_msgTypes[23]
+	mi := &file_admin_v1_storage_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2316,7 @@ func (x *LVGVerdict) String() string {
 func (*LVGVerdict) ProtoMessage() {}
 
 func (x *LVGVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_admin_v1_storage_proto_msgTypes[23]
+	mi := &file_admin_v1_storage_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2329,7 @@ func (x *LVGVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LVGVerdict.ProtoReflect.Descriptor instead.
 func (*LVGVerdict) Descriptor() ([]byte, []int) {
-	return file_admin_v1_storage_proto_rawDescGZIP(), []int{23}
+	return file_admin_v1_storage_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LVGVerdict) GetVg() string {
@@ -2361,7 +2413,10 @@ const file_admin_v1_storage_proto_rawDesc = "" +
 	"\bobserved\x18\x06 \x01(\x03R\bobserved\x12\x14\n" +
 	"\x05state\x18\a \x01(\tR\x05state\x12\x0e\n" +
 	"\x02lv\x18\b \x01(\tR\x02lv\x12\x17\n" +
-	"\alv_uuid\x18\t \x01(\tR\x06lvUuid\":\n" +
+	"\alv_uuid\x18\t \x01(\tR\x06lvUuid\"K\n" +
+	"\x0fLostLVGResponse\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x1c\n" +
+	"\tforgotten\x18\x02 \x03(\tR\tforgotten\":\n" +
 	"\x10ListLVGsResponse\x12&\n" +
 	"\x04lvgs\x18\x01 \x03(\v2\x12.rvol.admin.v1.LVGR\x04lvgs\"\x8a\x02\n" +
 	"\x10CreateLVGRequest\x12\x12\n" +
@@ -2578,11 +2633,12 @@ const file_admin_v1_storage_proto_rawDesc = "" +
 	"\tthin_pool\x18\x02 \x01(\tR\bthinPool\x12\x14\n" +
 	"\x05ready\x18\x03 \x01(\bR\x05ready\x12$\n" +
 	"\runschedulable\x18\x04 \x01(\bR\runschedulable\x12\x16\n" +
-	"\x06reason\x18\x05 \x01(\tR\x06reason2\x80\x02\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason2\xc6\x02\n" +
 	"\x04LVGs\x12C\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a\x1f.rvol.admin.v1.ListLVGsResponse\x12=\n" +
 	"\x06Create\x12\x1f.rvol.admin.v1.CreateLVGRequest\x1a\x12.rvol.admin.v1.LVG\x127\n" +
-	"\x03Set\x12\x1c.rvol.admin.v1.SetLVGRequest\x1a\x12.rvol.admin.v1.LVG\x12;\n" +
+	"\x03Set\x12\x1c.rvol.admin.v1.SetLVGRequest\x1a\x12.rvol.admin.v1.LVG\x12D\n" +
+	"\x04Lost\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x1e.rvol.admin.v1.LostLVGResponse\x12;\n" +
 	"\x06Delete\x12\x1c.rvol.admin.v1.DeleteRequest\x1a\x13.rvol.admin.v1.Done2\xc3\x02\n" +
 	"\x05Pools\x12D\n" +
 	"\x04List\x12\x1a.rvol.admin.v1.ListRequest\x1a .rvol.admin.v1.ListPoolsResponse\x122\n" +
@@ -2609,112 +2665,115 @@ func file_admin_v1_storage_proto_rawDescGZIP() []byte {
 	return file_admin_v1_storage_proto_rawDescData
 }
 
-var file_admin_v1_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_admin_v1_storage_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_admin_v1_storage_proto_goTypes = []any{
 	(*LVG)(nil),                 // 0: rvol.admin.v1.LVG
 	(*PoolSpace)(nil),           // 1: rvol.admin.v1.PoolSpace
 	(*Reservation)(nil),         // 2: rvol.admin.v1.Reservation
-	(*ListLVGsResponse)(nil),    // 3: rvol.admin.v1.ListLVGsResponse
-	(*CreateLVGRequest)(nil),    // 4: rvol.admin.v1.CreateLVGRequest
-	(*SetLVGRequest)(nil),       // 5: rvol.admin.v1.SetLVGRequest
-	(*Storage)(nil),             // 6: rvol.admin.v1.Storage
-	(*Pool)(nil),                // 7: rvol.admin.v1.Pool
-	(*EligibleNode)(nil),        // 8: rvol.admin.v1.EligibleNode
-	(*EligibleLVG)(nil),         // 9: rvol.admin.v1.EligibleLVG
-	(*ListPoolsResponse)(nil),   // 10: rvol.admin.v1.ListPoolsResponse
-	(*Class)(nil),               // 11: rvol.admin.v1.Class
-	(*VolumeCounts)(nil),        // 12: rvol.admin.v1.VolumeCounts
-	(*ListClassesResponse)(nil), // 13: rvol.admin.v1.ListClassesResponse
-	(*SetClassRequest)(nil),     // 14: rvol.admin.v1.SetClassRequest
-	(*SetPoolRequest)(nil),      // 15: rvol.admin.v1.SetPoolRequest
-	(*ExplainRequest)(nil),      // 16: rvol.admin.v1.ExplainRequest
-	(*ClassExplanation)(nil),    // 17: rvol.admin.v1.ClassExplanation
-	(*ZoneNodes)(nil),           // 18: rvol.admin.v1.ZoneNodes
-	(*Rollout)(nil),             // 19: rvol.admin.v1.Rollout
-	(*HeldVolume)(nil),          // 20: rvol.admin.v1.HeldVolume
-	(*PoolExplanation)(nil),     // 21: rvol.admin.v1.PoolExplanation
-	(*NodeVerdict)(nil),         // 22: rvol.admin.v1.NodeVerdict
-	(*LVGVerdict)(nil),          // 23: rvol.admin.v1.LVGVerdict
-	nil,                         // 24: rvol.admin.v1.CreateLVGRequest.LabelsEntry
-	nil,                         // 25: rvol.admin.v1.Class.DrbdEntry
-	nil,                         // 26: rvol.admin.v1.SetClassRequest.DrbdEntry
-	(*Meta)(nil),                // 27: rvol.admin.v1.Meta
-	(*Condition)(nil),           // 28: rvol.admin.v1.Condition
-	(*LabelChange)(nil),         // 29: rvol.admin.v1.LabelChange
-	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
-	(*ListRequest)(nil),         // 31: rvol.admin.v1.ListRequest
-	(*DeleteRequest)(nil),       // 32: rvol.admin.v1.DeleteRequest
-	(*Done)(nil),                // 33: rvol.admin.v1.Done
+	(*LostLVGResponse)(nil),     // 3: rvol.admin.v1.LostLVGResponse
+	(*ListLVGsResponse)(nil),    // 4: rvol.admin.v1.ListLVGsResponse
+	(*CreateLVGRequest)(nil),    // 5: rvol.admin.v1.CreateLVGRequest
+	(*SetLVGRequest)(nil),       // 6: rvol.admin.v1.SetLVGRequest
+	(*Storage)(nil),             // 7: rvol.admin.v1.Storage
+	(*Pool)(nil),                // 8: rvol.admin.v1.Pool
+	(*EligibleNode)(nil),        // 9: rvol.admin.v1.EligibleNode
+	(*EligibleLVG)(nil),         // 10: rvol.admin.v1.EligibleLVG
+	(*ListPoolsResponse)(nil),   // 11: rvol.admin.v1.ListPoolsResponse
+	(*Class)(nil),               // 12: rvol.admin.v1.Class
+	(*VolumeCounts)(nil),        // 13: rvol.admin.v1.VolumeCounts
+	(*ListClassesResponse)(nil), // 14: rvol.admin.v1.ListClassesResponse
+	(*SetClassRequest)(nil),     // 15: rvol.admin.v1.SetClassRequest
+	(*SetPoolRequest)(nil),      // 16: rvol.admin.v1.SetPoolRequest
+	(*ExplainRequest)(nil),      // 17: rvol.admin.v1.ExplainRequest
+	(*ClassExplanation)(nil),    // 18: rvol.admin.v1.ClassExplanation
+	(*ZoneNodes)(nil),           // 19: rvol.admin.v1.ZoneNodes
+	(*Rollout)(nil),             // 20: rvol.admin.v1.Rollout
+	(*HeldVolume)(nil),          // 21: rvol.admin.v1.HeldVolume
+	(*PoolExplanation)(nil),     // 22: rvol.admin.v1.PoolExplanation
+	(*NodeVerdict)(nil),         // 23: rvol.admin.v1.NodeVerdict
+	(*LVGVerdict)(nil),          // 24: rvol.admin.v1.LVGVerdict
+	nil,                         // 25: rvol.admin.v1.CreateLVGRequest.LabelsEntry
+	nil,                         // 26: rvol.admin.v1.Class.DrbdEntry
+	nil,                         // 27: rvol.admin.v1.SetClassRequest.DrbdEntry
+	(*Meta)(nil),                // 28: rvol.admin.v1.Meta
+	(*Condition)(nil),           // 29: rvol.admin.v1.Condition
+	(*LabelChange)(nil),         // 30: rvol.admin.v1.LabelChange
+	(*durationpb.Duration)(nil), // 31: google.protobuf.Duration
+	(*ListRequest)(nil),         // 32: rvol.admin.v1.ListRequest
+	(*DeleteRequest)(nil),       // 33: rvol.admin.v1.DeleteRequest
+	(*Done)(nil),                // 34: rvol.admin.v1.Done
 }
 var file_admin_v1_storage_proto_depIdxs = []int32{
-	27, // 0: rvol.admin.v1.LVG.meta:type_name -> rvol.admin.v1.Meta
+	28, // 0: rvol.admin.v1.LVG.meta:type_name -> rvol.admin.v1.Meta
 	1,  // 1: rvol.admin.v1.LVG.spaces:type_name -> rvol.admin.v1.PoolSpace
-	28, // 2: rvol.admin.v1.LVG.conditions:type_name -> rvol.admin.v1.Condition
+	29, // 2: rvol.admin.v1.LVG.conditions:type_name -> rvol.admin.v1.Condition
 	2,  // 3: rvol.admin.v1.PoolSpace.reservations:type_name -> rvol.admin.v1.Reservation
 	0,  // 4: rvol.admin.v1.ListLVGsResponse.lvgs:type_name -> rvol.admin.v1.LVG
-	24, // 5: rvol.admin.v1.CreateLVGRequest.labels:type_name -> rvol.admin.v1.CreateLVGRequest.LabelsEntry
-	29, // 6: rvol.admin.v1.SetLVGRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	27, // 7: rvol.admin.v1.Pool.meta:type_name -> rvol.admin.v1.Meta
-	6,  // 8: rvol.admin.v1.Pool.storage:type_name -> rvol.admin.v1.Storage
-	30, // 9: rvol.admin.v1.Pool.not_ready_grace:type_name -> google.protobuf.Duration
-	8,  // 10: rvol.admin.v1.Pool.eligible_nodes:type_name -> rvol.admin.v1.EligibleNode
-	28, // 11: rvol.admin.v1.Pool.conditions:type_name -> rvol.admin.v1.Condition
-	9,  // 12: rvol.admin.v1.EligibleNode.lvgs:type_name -> rvol.admin.v1.EligibleLVG
-	7,  // 13: rvol.admin.v1.ListPoolsResponse.pools:type_name -> rvol.admin.v1.Pool
-	27, // 14: rvol.admin.v1.Class.meta:type_name -> rvol.admin.v1.Meta
-	6,  // 15: rvol.admin.v1.Class.storage:type_name -> rvol.admin.v1.Storage
-	30, // 16: rvol.admin.v1.Class.not_ready_grace:type_name -> google.protobuf.Duration
-	30, // 17: rvol.admin.v1.Class.repair_after:type_name -> google.protobuf.Duration
-	30, // 18: rvol.admin.v1.Class.verify_every:type_name -> google.protobuf.Duration
-	25, // 19: rvol.admin.v1.Class.drbd:type_name -> rvol.admin.v1.Class.DrbdEntry
-	12, // 20: rvol.admin.v1.Class.volumes:type_name -> rvol.admin.v1.VolumeCounts
-	28, // 21: rvol.admin.v1.Class.conditions:type_name -> rvol.admin.v1.Condition
-	11, // 22: rvol.admin.v1.ListClassesResponse.classes:type_name -> rvol.admin.v1.Class
-	30, // 23: rvol.admin.v1.SetClassRequest.repair_after:type_name -> google.protobuf.Duration
-	30, // 24: rvol.admin.v1.SetClassRequest.verify_every:type_name -> google.protobuf.Duration
-	26, // 25: rvol.admin.v1.SetClassRequest.drbd:type_name -> rvol.admin.v1.SetClassRequest.DrbdEntry
-	29, // 26: rvol.admin.v1.SetClassRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	6,  // 27: rvol.admin.v1.SetClassRequest.storage:type_name -> rvol.admin.v1.Storage
-	30, // 28: rvol.admin.v1.SetClassRequest.not_ready_grace:type_name -> google.protobuf.Duration
-	29, // 29: rvol.admin.v1.SetPoolRequest.labels:type_name -> rvol.admin.v1.LabelChange
-	11, // 30: rvol.admin.v1.ClassExplanation.class:type_name -> rvol.admin.v1.Class
-	18, // 31: rvol.admin.v1.ClassExplanation.zones:type_name -> rvol.admin.v1.ZoneNodes
-	19, // 32: rvol.admin.v1.ClassExplanation.rollout:type_name -> rvol.admin.v1.Rollout
-	19, // 33: rvol.admin.v1.ClassExplanation.repair:type_name -> rvol.admin.v1.Rollout
-	20, // 34: rvol.admin.v1.Rollout.held:type_name -> rvol.admin.v1.HeldVolume
-	7,  // 35: rvol.admin.v1.PoolExplanation.pool:type_name -> rvol.admin.v1.Pool
-	22, // 36: rvol.admin.v1.PoolExplanation.nodes:type_name -> rvol.admin.v1.NodeVerdict
-	23, // 37: rvol.admin.v1.NodeVerdict.lvgs:type_name -> rvol.admin.v1.LVGVerdict
-	31, // 38: rvol.admin.v1.LVGs.List:input_type -> rvol.admin.v1.ListRequest
-	4,  // 39: rvol.admin.v1.LVGs.Create:input_type -> rvol.admin.v1.CreateLVGRequest
-	5,  // 40: rvol.admin.v1.LVGs.Set:input_type -> rvol.admin.v1.SetLVGRequest
-	32, // 41: rvol.admin.v1.LVGs.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	31, // 42: rvol.admin.v1.Pools.List:input_type -> rvol.admin.v1.ListRequest
-	7,  // 43: rvol.admin.v1.Pools.Create:input_type -> rvol.admin.v1.Pool
-	15, // 44: rvol.admin.v1.Pools.Set:input_type -> rvol.admin.v1.SetPoolRequest
-	32, // 45: rvol.admin.v1.Pools.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	16, // 46: rvol.admin.v1.Pools.Explain:input_type -> rvol.admin.v1.ExplainRequest
-	31, // 47: rvol.admin.v1.Classes.List:input_type -> rvol.admin.v1.ListRequest
-	11, // 48: rvol.admin.v1.Classes.Create:input_type -> rvol.admin.v1.Class
-	14, // 49: rvol.admin.v1.Classes.Set:input_type -> rvol.admin.v1.SetClassRequest
-	32, // 50: rvol.admin.v1.Classes.Delete:input_type -> rvol.admin.v1.DeleteRequest
-	16, // 51: rvol.admin.v1.Classes.Explain:input_type -> rvol.admin.v1.ExplainRequest
-	3,  // 52: rvol.admin.v1.LVGs.List:output_type -> rvol.admin.v1.ListLVGsResponse
-	0,  // 53: rvol.admin.v1.LVGs.Create:output_type -> rvol.admin.v1.LVG
-	0,  // 54: rvol.admin.v1.LVGs.Set:output_type -> rvol.admin.v1.LVG
-	33, // 55: rvol.admin.v1.LVGs.Delete:output_type -> rvol.admin.v1.Done
-	10, // 56: rvol.admin.v1.Pools.List:output_type -> rvol.admin.v1.ListPoolsResponse
-	7,  // 57: rvol.admin.v1.Pools.Create:output_type -> rvol.admin.v1.Pool
-	7,  // 58: rvol.admin.v1.Pools.Set:output_type -> rvol.admin.v1.Pool
-	33, // 59: rvol.admin.v1.Pools.Delete:output_type -> rvol.admin.v1.Done
-	21, // 60: rvol.admin.v1.Pools.Explain:output_type -> rvol.admin.v1.PoolExplanation
-	13, // 61: rvol.admin.v1.Classes.List:output_type -> rvol.admin.v1.ListClassesResponse
-	11, // 62: rvol.admin.v1.Classes.Create:output_type -> rvol.admin.v1.Class
-	11, // 63: rvol.admin.v1.Classes.Set:output_type -> rvol.admin.v1.Class
-	33, // 64: rvol.admin.v1.Classes.Delete:output_type -> rvol.admin.v1.Done
-	17, // 65: rvol.admin.v1.Classes.Explain:output_type -> rvol.admin.v1.ClassExplanation
-	52, // [52:66] is the sub-list for method output_type
-	38, // [38:52] is the sub-list for method input_type
+	25, // 5: rvol.admin.v1.CreateLVGRequest.labels:type_name -> rvol.admin.v1.CreateLVGRequest.LabelsEntry
+	30, // 6: rvol.admin.v1.SetLVGRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	28, // 7: rvol.admin.v1.Pool.meta:type_name -> rvol.admin.v1.Meta
+	7,  // 8: rvol.admin.v1.Pool.storage:type_name -> rvol.admin.v1.Storage
+	31, // 9: rvol.admin.v1.Pool.not_ready_grace:type_name -> google.protobuf.Duration
+	9,  // 10: rvol.admin.v1.Pool.eligible_nodes:type_name -> rvol.admin.v1.EligibleNode
+	29, // 11: rvol.admin.v1.Pool.conditions:type_name -> rvol.admin.v1.Condition
+	10, // 12: rvol.admin.v1.EligibleNode.lvgs:type_name -> rvol.admin.v1.EligibleLVG
+	8,  // 13: rvol.admin.v1.ListPoolsResponse.pools:type_name -> rvol.admin.v1.Pool
+	28, // 14: rvol.admin.v1.Class.meta:type_name -> rvol.admin.v1.Meta
+	7,  // 15: rvol.admin.v1.Class.storage:type_name -> rvol.admin.v1.Storage
+	31, // 16: rvol.admin.v1.Class.not_ready_grace:type_name -> google.protobuf.Duration
+	31, // 17: rvol.admin.v1.Class.repair_after:type_name -> google.protobuf.Duration
+	31, // 18: rvol.admin.v1.Class.verify_every:type_name -> google.protobuf.Duration
+	26, // 19: rvol.admin.v1.Class.drbd:type_name -> rvol.admin.v1.Class.DrbdEntry
+	13, // 20: rvol.admin.v1.Class.volumes:type_name -> rvol.admin.v1.VolumeCounts
+	29, // 21: rvol.admin.v1.Class.conditions:type_name -> rvol.admin.v1.Condition
+	12, // 22: rvol.admin.v1.ListClassesResponse.classes:type_name -> rvol.admin.v1.Class
+	31, // 23: rvol.admin.v1.SetClassRequest.repair_after:type_name -> google.protobuf.Duration
+	31, // 24: rvol.admin.v1.SetClassRequest.verify_every:type_name -> google.protobuf.Duration
+	27, // 25: rvol.admin.v1.SetClassRequest.drbd:type_name -> rvol.admin.v1.SetClassRequest.DrbdEntry
+	30, // 26: rvol.admin.v1.SetClassRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	7,  // 27: rvol.admin.v1.SetClassRequest.storage:type_name -> rvol.admin.v1.Storage
+	31, // 28: rvol.admin.v1.SetClassRequest.not_ready_grace:type_name -> google.protobuf.Duration
+	30, // 29: rvol.admin.v1.SetPoolRequest.labels:type_name -> rvol.admin.v1.LabelChange
+	12, // 30: rvol.admin.v1.ClassExplanation.class:type_name -> rvol.admin.v1.Class
+	19, // 31: rvol.admin.v1.ClassExplanation.zones:type_name -> rvol.admin.v1.ZoneNodes
+	20, // 32: rvol.admin.v1.ClassExplanation.rollout:type_name -> rvol.admin.v1.Rollout
+	20, // 33: rvol.admin.v1.ClassExplanation.repair:type_name -> rvol.admin.v1.Rollout
+	21, // 34: rvol.admin.v1.Rollout.held:type_name -> rvol.admin.v1.HeldVolume
+	8,  // 35: rvol.admin.v1.PoolExplanation.pool:type_name -> rvol.admin.v1.Pool
+	23, // 36: rvol.admin.v1.PoolExplanation.nodes:type_name -> rvol.admin.v1.NodeVerdict
+	24, // 37: rvol.admin.v1.NodeVerdict.lvgs:type_name -> rvol.admin.v1.LVGVerdict
+	32, // 38: rvol.admin.v1.LVGs.List:input_type -> rvol.admin.v1.ListRequest
+	5,  // 39: rvol.admin.v1.LVGs.Create:input_type -> rvol.admin.v1.CreateLVGRequest
+	6,  // 40: rvol.admin.v1.LVGs.Set:input_type -> rvol.admin.v1.SetLVGRequest
+	33, // 41: rvol.admin.v1.LVGs.Lost:input_type -> rvol.admin.v1.DeleteRequest
+	33, // 42: rvol.admin.v1.LVGs.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	32, // 43: rvol.admin.v1.Pools.List:input_type -> rvol.admin.v1.ListRequest
+	8,  // 44: rvol.admin.v1.Pools.Create:input_type -> rvol.admin.v1.Pool
+	16, // 45: rvol.admin.v1.Pools.Set:input_type -> rvol.admin.v1.SetPoolRequest
+	33, // 46: rvol.admin.v1.Pools.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	17, // 47: rvol.admin.v1.Pools.Explain:input_type -> rvol.admin.v1.ExplainRequest
+	32, // 48: rvol.admin.v1.Classes.List:input_type -> rvol.admin.v1.ListRequest
+	12, // 49: rvol.admin.v1.Classes.Create:input_type -> rvol.admin.v1.Class
+	15, // 50: rvol.admin.v1.Classes.Set:input_type -> rvol.admin.v1.SetClassRequest
+	33, // 51: rvol.admin.v1.Classes.Delete:input_type -> rvol.admin.v1.DeleteRequest
+	17, // 52: rvol.admin.v1.Classes.Explain:input_type -> rvol.admin.v1.ExplainRequest
+	4,  // 53: rvol.admin.v1.LVGs.List:output_type -> rvol.admin.v1.ListLVGsResponse
+	0,  // 54: rvol.admin.v1.LVGs.Create:output_type -> rvol.admin.v1.LVG
+	0,  // 55: rvol.admin.v1.LVGs.Set:output_type -> rvol.admin.v1.LVG
+	3,  // 56: rvol.admin.v1.LVGs.Lost:output_type -> rvol.admin.v1.LostLVGResponse
+	34, // 57: rvol.admin.v1.LVGs.Delete:output_type -> rvol.admin.v1.Done
+	11, // 58: rvol.admin.v1.Pools.List:output_type -> rvol.admin.v1.ListPoolsResponse
+	8,  // 59: rvol.admin.v1.Pools.Create:output_type -> rvol.admin.v1.Pool
+	8,  // 60: rvol.admin.v1.Pools.Set:output_type -> rvol.admin.v1.Pool
+	34, // 61: rvol.admin.v1.Pools.Delete:output_type -> rvol.admin.v1.Done
+	22, // 62: rvol.admin.v1.Pools.Explain:output_type -> rvol.admin.v1.PoolExplanation
+	14, // 63: rvol.admin.v1.Classes.List:output_type -> rvol.admin.v1.ListClassesResponse
+	12, // 64: rvol.admin.v1.Classes.Create:output_type -> rvol.admin.v1.Class
+	12, // 65: rvol.admin.v1.Classes.Set:output_type -> rvol.admin.v1.Class
+	34, // 66: rvol.admin.v1.Classes.Delete:output_type -> rvol.admin.v1.Done
+	18, // 67: rvol.admin.v1.Classes.Explain:output_type -> rvol.admin.v1.ClassExplanation
+	53, // [53:68] is the sub-list for method output_type
+	38, // [38:53] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
 	38, // [38:38] is the sub-list for extension extendee
 	0,  // [0:38] is the sub-list for field type_name
@@ -2727,16 +2786,16 @@ func file_admin_v1_storage_proto_init() {
 	}
 	file_admin_v1_common_proto_init()
 	file_admin_v1_storage_proto_msgTypes[1].OneofWrappers = []any{}
-	file_admin_v1_storage_proto_msgTypes[5].OneofWrappers = []any{}
-	file_admin_v1_storage_proto_msgTypes[12].OneofWrappers = []any{}
-	file_admin_v1_storage_proto_msgTypes[14].OneofWrappers = []any{}
+	file_admin_v1_storage_proto_msgTypes[6].OneofWrappers = []any{}
+	file_admin_v1_storage_proto_msgTypes[13].OneofWrappers = []any{}
+	file_admin_v1_storage_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_admin_v1_storage_proto_rawDesc), len(file_admin_v1_storage_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

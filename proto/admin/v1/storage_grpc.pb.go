@@ -22,6 +22,7 @@ const (
 	LVGs_List_FullMethodName   = "/rvol.admin.v1.LVGs/List"
 	LVGs_Create_FullMethodName = "/rvol.admin.v1.LVGs/Create"
 	LVGs_Set_FullMethodName    = "/rvol.admin.v1.LVGs/Set"
+	LVGs_Lost_FullMethodName   = "/rvol.admin.v1.LVGs/Lost"
 	LVGs_Delete_FullMethodName = "/rvol.admin.v1.LVGs/Delete"
 )
 
@@ -33,6 +34,8 @@ type LVGsClient interface {
 	// Create offers a volume group of a node, or makes one on an empty disk first.
 	Create(ctx context.Context, in *CreateLVGRequest, opts ...grpc.CallOption) (*LVG, error)
 	Set(ctx context.Context, in *SetLVGRequest, opts ...grpc.CallOption) (*LVG, error)
+	// Lost gives up what was to be removed in a volume group that is gone for good, and offers it no more.
+	Lost(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*LostLVGResponse, error)
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error)
 }
 
@@ -74,6 +77,16 @@ func (c *lVGsClient) Set(ctx context.Context, in *SetLVGRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *lVGsClient) Lost(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*LostLVGResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LostLVGResponse)
+	err := c.cc.Invoke(ctx, LVGs_Lost_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *lVGsClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*Done, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Done)
@@ -92,6 +105,8 @@ type LVGsServer interface {
 	// Create offers a volume group of a node, or makes one on an empty disk first.
 	Create(context.Context, *CreateLVGRequest) (*LVG, error)
 	Set(context.Context, *SetLVGRequest) (*LVG, error)
+	// Lost gives up what was to be removed in a volume group that is gone for good, and offers it no more.
+	Lost(context.Context, *DeleteRequest) (*LostLVGResponse, error)
 	Delete(context.Context, *DeleteRequest) (*Done, error)
 	mustEmbedUnimplementedLVGsServer()
 }
@@ -111,6 +126,9 @@ func (UnimplementedLVGsServer) Create(context.Context, *CreateLVGRequest) (*LVG,
 }
 func (UnimplementedLVGsServer) Set(context.Context, *SetLVGRequest) (*LVG, error) {
 	return nil, status.Error(codes.Unimplemented, "method Set not implemented")
+}
+func (UnimplementedLVGsServer) Lost(context.Context, *DeleteRequest) (*LostLVGResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Lost not implemented")
 }
 func (UnimplementedLVGsServer) Delete(context.Context, *DeleteRequest) (*Done, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
@@ -190,6 +208,24 @@ func _LVGs_Set_Handler(srv interface{}, ctx context.Context, dec func(interface{
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LVGs_Lost_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LVGsServer).Lost(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LVGs_Lost_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LVGsServer).Lost(ctx, req.(*DeleteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _LVGs_Delete_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteRequest)
 	if err := dec(in); err != nil {
@@ -226,6 +262,10 @@ var LVGs_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Set",
 			Handler:    _LVGs_Set_Handler,
+		},
+		{
+			MethodName: "Lost",
+			Handler:    _LVGs_Lost_Handler,
 		},
 		{
 			MethodName: "Delete",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rvol/cmd/internal/lab/sim"
+	"rvol/coordinator/decide/leftover"
 	"rvol/drbd"
 )
 
@@ -66,7 +67,7 @@ func Run(ctx context.Context, c Config) (table string, err error) {
 	}
 	cl, err := sim.New(sim.Config{
 		Dir: c.Dir, Nodes: nodes, Coordinators: coordinators, DRBD: c.DRBD, GroupSize: groupSize, Version: "chaos", Log: c.Log,
-		Hook: r.crash.hook, Tool: r.tools.run, Free: r.space.free,
+		Leftovers: leftover.Limits{Period: time.Minute}, Hook: r.crash.hook, Tool: r.tools.run, Free: r.space.free,
 	})
 	if err != nil {
 		return "", err

@@ -17,6 +17,7 @@ import (
 	"rvol/agent"
 	"rvol/coordinator"
 	"rvol/coordinator/consensus"
+	"rvol/coordinator/decide/leftover"
 	"rvol/drbd"
 	"rvol/drbd/drbdtest"
 	adminv1 "rvol/proto/admin/v1"
@@ -33,7 +34,8 @@ type Config struct {
 	GroupSize    int64        // bytes of vg0, of vg1 with thin pool tp; 0: 1 GiB
 	Version      string
 	Log          *slog.Logger
-	Heartbeat    time.Duration // of agents; 0: the coordinator's default
+	Heartbeat    time.Duration   // of agents; 0: the coordinator's default
+	Leftovers    leftover.Limits // zero: the coordinator's defaults
 
 	// Dashboard is where the coordinator of a node lets browsers in, on the real network; nil: nowhere.
 	Dashboard func(node string) (net.Listener, error)

@@ -150,7 +150,7 @@ func (n *Node) startCoordinator() error {
 		return err
 	}
 	config := coordinator.Config{
-		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat,
+		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat, Leftovers: n.c.Leftovers,
 		StableFor: stableFor, Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
 	}
 	if n.c.Dashboard != nil {

@@ -165,7 +165,7 @@ func (w *world) tellAgain(n *node) {
 	}
 	s := desired.State{
 		Cluster: &model.Cluster{ID: "c1"}, Node: &model.Node{Meta: model.Meta{Name: n.Name}},
-		Status: &model.NodeStatus{HostName: n.Name, Addresses: map[string]netip.Addr{"default": n.address()}},
+		Status: &model.NodeStatus{Ready: true, HostName: n.Name, Addresses: map[string]netip.Addr{"default": n.address()}},
 	}
 	if r := w.on(n); r != nil && n.status != nil {
 		s.Volumes = append(s.Volumes, desired.Volume{Volume: w.volume, Status: n.status, Secret: "secret", Replica: r, Attached: n.Name == w.attached})
