@@ -24,12 +24,12 @@ func (a *agent) hello() decide.Hello {
 
 func (a *agent) report() decide.Report {
 	order, _ := a.journal.Order()
-	l, d := a.lvm.View(), a.drbd.View()
 	states, released := a.engine.States()
+	l, d := a.lvm.View(), a.drbd.View() // after what was made of them: nothing that is told of is missing here
 	addresses, _ := a.Addresses.Present()
 	return decide.Report{
 		VGs: l.VGs, LVs: l.LVs, StorageError: join(l.Missing, l.Err),
-		Resources: d.Resources, DRBDError: join(d.Missing, d.Err), DRBD84: d.Version.Is84(),
+		Resources: d.Resources, DRBDError: join(d.Missing, d.Err), DRBD84: d.Version.Is84(), Files: a.engine.Files(),
 		Replicas: states, Released: released,
 		Conditions: a.conditions(l), Capabilities: a.capabilities(l, d),
 		Addresses: addresses, Accepted: order.Order, Kept: stillHeld(a.journal.Kept(), l, d),

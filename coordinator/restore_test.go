@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rvol/coordinator/model"
+	"rvol/coordinator/state"
 	adminv1 "rvol/proto/admin/v1"
 )
 
@@ -106,6 +107,17 @@ func TestARestoredStateReplacesAllAndBeginsToReconcile(t *testing.T) {
 		if err := c.restore("c2", "test", saved[:len(saved)-1]); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("restore of half a snapshot: %v, want InvalidArgument", err)
 		}
+		tampered := bytes.Clone(saved)
+		tampered[len(tampered)/2] ^= 1
+		if err := c.restore("c2", "test", tampered); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("restore of a snapshot with another bit: %v, want InvalidArgument", err)
+		}
+		if err := c.restore("c2", "test", snapshotOf(t, "other")); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "the snapshot is of another cluster, other") {
+			t.Errorf("restore of another cluster's snapshot: %v, want InvalidArgument", err)
+		}
+		if now, err := c.status("c1", false); err != nil || now.GetIncarnation() != 1 || now.GetAppliedIndex() != before.GetAppliedIndex() {
+			t.Errorf("after what was refused: %v, %v, want nothing changed", now, err)
+		}
 		if err := c.restore("c2", "test", saved); err != nil {
 			t.Fatal(err)
 		}
@@ -135,6 +147,28 @@ func TestARestoredStateReplacesAllAndBeginsToReconcile(t *testing.T) {
 	})
 }
 
+// snapshotOf is of a cluster that has nothing but a name.
+func snapshotOf(t *testing.T, cluster string) []byte {
+	t.Helper()
+	txn, err := state.NewTxn("test", "begin").Put(&model.Cluster{Meta: model.Meta{Name: model.ClusterName}, ID: cluster, Format: 1, Incarnation: 1}).Txn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := state.EncodeTxn(txn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := state.NewStore(state.Options{})
+	if _, err := s.Apply(1, state.EncodeEntry(time.Now(), b)); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := s.View().WriteTo(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 func TestALoneSurvivorGoesOnAndTheOthersJoinAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := three(t)
@@ -157,6 +191,12 @@ func TestALoneSurvivorGoesOnAndTheOthersJoinAnew(t *testing.T) {
 			}
 		}
 		config.Confirm = "c2"
+		c.start("c2")
+		c.until("c2 runs", func() bool { _, err := c.status("c2", true); return err == nil })
+		if err := Recover(config); err == nil || !strings.Contains(err.Error(), "is a coordinator running already?") {
+			t.Errorf("recover one that runs: %v, want a refusal", err)
+		}
+		c.stop("c2")
 		if err := Recover(config); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"rvol/agent/decide"
@@ -208,6 +209,16 @@ const (
 
 func (e *Engine) resFile(name string) string {
 	return filepath.Join(e.Root, resDir, name+".res")
+}
+
+// Files names the resources of which there is a .res file in our folder, ordered or not. What cannot be
+// read is told by the steps that need it.
+func (e *Engine) Files() []string {
+	paths, _ := filepath.Glob(e.resFile("*")) // the pattern is well-formed
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(path), ".res")
+	}
+	return paths
 }
 
 // readLinks looks which symlinks to DRBD devices there are.

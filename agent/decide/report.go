@@ -8,8 +8,9 @@ type Report struct {
 	LVs          []LV
 	StorageError string // why this is not a complete inventory; empty: it is
 	Resources    []drbd.Resource
-	DRBDError    string // the same of Resources
-	DRBD84       bool   // Resources are those of DRBD 8.4, which does not know peers by id
+	DRBDError    string   // the same of Resources
+	DRBD84       bool     // Resources are those of DRBD 8.4, which does not know peers by id
+	Files        []string // for drbdadm, in our folder: of which resources
 	Replicas     []ReplicaState
 	Released     []string
 	Conditions   []Condition

@@ -112,7 +112,7 @@ func capabilitiesOut(c decide.Capabilities) *agentv1.Capabilities {
 func reportOut(r decide.Report) *agentv1.Report {
 	out := &agentv1.Report{
 		Storage:      storageOut(r),
-		Resources:    &agentv1.Resources{Error: r.DRBDError},
+		Resources:    &agentv1.Resources{Error: r.DRBDError, Files: r.Files},
 		Replicas:     &agentv1.Replicas{Released: r.Released},
 		Conditions:   &agentv1.Conditions{},
 		Capabilities: capabilitiesOut(r.Capabilities),

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -245,6 +246,12 @@ func TestAFullDiskRefusesChangesAndAnswersReads(t *testing.T) {
 		}
 		set(1 << 30)
 		c.propose(m, put("b", ""))
+		err = m.Restore(t.Context(), consensus.Snapshot{Size: 600 << 20, Data: iotest.ErrReader(errors.New("nobody reads it"))})
+		want = "restore: no space: the file system of /disk/of/n1 has 1024 MiB free, and 600 MiB more would leave less than the 512 MiB that are kept: make room there"
+		if !errors.Is(err, model.ErrNoSpace) || err.Error() != want {
+			t.Errorf("restore with a disk that would be full:\n%v\nwant\n%s", err, want)
+		}
+		c.propose(m, put("c", ""))
 	})
 }
 

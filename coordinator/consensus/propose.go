@@ -152,11 +152,16 @@ func (n *Node) ready() error {
 	if n.raft.State() != raft.Leader {
 		return n.notLeader()
 	}
+	return n.room(0)
+}
+
+// room says why so many bytes more are not to be written.
+func (n *Node) room(more int64) error {
 	space, err := n.cfg.Free()
 	if err != nil {
 		return fmt.Errorf("%w: look at the free space in %s: %w", model.ErrUnavailable, n.cfg.Dir, err)
 	}
-	return space.check(n.cfg.Dir)
+	return space.check(n.cfg.Dir, more)
 }
 
 // land waits for Raft and tells everybody in the batch what became of it.

@@ -20,7 +20,11 @@ type Snapshot struct {
 // Restore replaces the state of all members by a snapshot; who is a member stays as it
 // is. It returns when a majority has taken it.
 func (n *Node) Restore(ctx context.Context, s Snapshot) error {
-	if err := n.ready(); err != nil {
+	err := n.ready()
+	if err == nil {
+		err = n.room(s.Size) // a disk that fills up on the way ends this member
+	}
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: s.Head.Index, Size: s.Size}

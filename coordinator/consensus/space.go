@@ -21,10 +21,15 @@ func (n *Node) Space() (Space, error) { return n.cfg.Free() }
 // entries of others, snapshots, the file system's own.
 const spaceKept = 512 << 20 // bytes; or 5 % where that is less
 
-func (s Space) check(dir string) error {
+// check says why so many bytes more are not to be written.
+func (s Space) check(dir string, more int64) error {
 	kept := min(spaceKept, s.Total/20)
-	if s.Free >= kept {
+	switch {
+	case s.Free-more >= kept:
 		return nil
+	case s.Free >= kept:
+		return fmt.Errorf("%w: the file system of %s has %d MiB free, and %d MiB more would leave less than the %d MiB that are kept: make room there",
+			model.ErrNoSpace, dir, s.Free>>20, more>>20, kept>>20)
 	}
 	return fmt.Errorf("%w: the file system of %s has %d MiB free, changes are refused below %d MiB: make room there",
 		model.ErrNoSpace, dir, s.Free>>20, kept>>20)

@@ -37,6 +37,7 @@ type Node struct {
 	Resources    []Resource
 	DRBDError    string                  // the same for Resources
 	Replicas     map[string]ReplicaState // by replica uid
+	Files        []string                // for drbdadm, in our folder: of which resources
 	Released     map[string]bool         // reservation uids whose LV is proven gone
 	Conditions   []model.Condition       // preflight and stuck tools
 	Capabilities model.Capabilities

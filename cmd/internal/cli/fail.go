@@ -173,6 +173,9 @@ func (a *app) hint(ctx context.Context, object string, f *failure) string {
 	next := f.next
 	if next == "" {
 		next = fmt.Sprintf("See `rvol %s list`.", kind)
+		if kind == "member" {
+			next = "See `rvol cluster members`."
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, quickly)
 	defer cancel()

@@ -19,6 +19,9 @@ const (
 	UnknownResource Kind = "unknown-resource" // of our naming, and the node has no such replica
 	MissingLV       Kind = "missing-lv"       // bound, and not there
 	LargerLV        Kind = "larger-lv"        // than what is charged
+	SmallerLV       Kind = "smaller-lv"       // than what was granted, and nothing is resized
+	StaleFile       Kind = "stale-file"       // of a resource that is not up, and the node has no such replica
+	NotUp           Kind = "not-up"           // a replica of a formed volume, and DRBD has no such resource
 	ToRemove        Kind = "to-remove"        // the state had begun to remove it
 	InUse           Kind = "in-use"           // Primary, and no attachment says so
 	NotInUse        Kind = "not-in-use"       // Secondary, and an attachment is granted
@@ -130,18 +133,27 @@ func (c *comparison) reserved(r *model.Reservation) {
 	case i < 0 && r.State == model.Bound:
 		d.Kind, d.Says = MissingLV, fmt.Sprintf("the LV of %s is not in %s", r.Owner, r.VGName)
 		d.Then = "the replica has no data there; remove it, and another copy is made"
-	case i < 0:
-		return
+	case i >= 0:
+		d.size(r, vg.LVs[i].Size)
+	}
+	if d.Kind != "" {
+		c.add(d)
+	}
+}
+
+// size compares an LV that is there with what was granted.
+func (d *Difference) size(r *model.Reservation, size int64) {
+	switch {
 	case r.State == model.Releasing:
 		d.Kind, d.Says = ToRemove, fmt.Sprintf("its removal had begun, and its LV in %s is there", r.VGName)
 		d.Then = "it is removed"
-	case vg.LVs[i].Size > r.Charge():
-		d.Kind, d.Says = LargerLV, fmt.Sprintf("the LV has %d bytes, %d are charged", vg.LVs[i].Size, r.Charge())
+	case r.State == model.Bound && r.Pending == 0 && size < r.Granted:
+		d.Kind, d.Says = SmallerLV, fmt.Sprintf("the LV has %d bytes, %d were granted", size, r.Granted)
+		d.Then = "DRBD does not attach a disk that became too small: remove the replica, and another copy is made"
+	case size > r.Charge():
+		d.Kind, d.Says = LargerLV, fmt.Sprintf("the LV has %d bytes, %d are charged", size, r.Charge())
 		d.Then = "it keeps its size, which is charged"
-	default:
-		return
 	}
-	c.add(d)
 }
 
 // volume compares one volume with the resources of its nodes.
@@ -149,8 +161,12 @@ func (c *comparison) volume(v Volume) {
 	apart := 0
 	for _, r := range v.Replicas {
 		c.holds[[2]string{r.Node, v.Name}] = true
+		if v.Status == nil {
+			continue
+		}
 		res, up := c.seen[r.Node].Resource(model.ResourceName(v.Name))
-		if !up || v.Status == nil {
+		if !up {
+			c.down(v, r)
 			continue
 		}
 		c.role(v, r, res)
@@ -165,6 +181,18 @@ func (c *comparison) volume(v Volume) {
 			Then: "whichever is used first goes on: connect them before, or fence the node with the older one",
 		})
 	}
+}
+
+// down tells of a member that DRBD does not run.
+func (c *comparison) down(v Volume, r *model.Replica) {
+	_, member := v.Status.Datamesh.Member(r.ID)
+	if c.seen[r.Node] == nil || !member || !v.Status.Formed || v.Stopped || v.Deleting() || r.Deleting() {
+		return
+	}
+	c.add(Difference{
+		Kind: NotUp, Node: r.Node, Volume: v.Name, Object: r.Name, Says: "DRBD does not run it there",
+		Then: "it is brought up: `rvol explain replica " + r.Name + "` says what keeps it from that",
+	})
 }
 
 // mesh compares what a replica runs with what it is to run.
@@ -220,6 +248,16 @@ func (c *comparison) node(n *inventory.Node) {
 			})
 		}
 	}
+	for _, f := range n.Files {
+		volume, _ := VolumeOfResource(f)
+		if _, up := n.Resource(f); !up && !c.holds[[2]string{n.Name, volume}] && !keeps(n, volume) {
+			c.add(Difference{
+				Kind: StaleFile, Node: n.Name, Volume: volume, Object: f,
+				Says: "a file for drbdadm of a resource that is not up, and of which the state knows no replica here",
+				Then: "it stays: see that nobody needs it, and remove /etc/drbd.d/rvol/" + f + ".res there",
+			})
+		}
+	}
 	for _, r := range n.Resources {
 		volume, ours := VolumeOfResource(r.Name)
 		if ours && !c.holds[[2]string{n.Name, volume}] {
@@ -229,6 +267,11 @@ func (c *comparison) node(n *inventory.Node) {
 			})
 		}
 	}
+}
+
+// keeps says that the node's agent remembers a replica of the volume, and holds it.
+func keeps(n *inventory.Node, volume string) bool {
+	return slices.ContainsFunc(n.Kept, func(k inventory.Kept) bool { return k.Volume == volume })
 }
 
 const kept = "it is kept and reported: `rvol volume adopt` takes it back, `rvol orphan remove` removes it"

@@ -25,6 +25,7 @@ func world() compare.Input {
 		r := &model.Replica{Volume: "db-1", ID: id, Type: model.Diskful, Node: node}
 		r.Name, r.UID = model.ReplicaName("db-1", id), uid
 		v.Replicas = append(v.Replicas, r)
+		vs.Datamesh.Members = append(vs.Datamesh.Members, model.DatameshMember{ID: id, Type: model.Diskful, Node: node})
 		res := &model.Reservation{
 			OwnerKind: model.OwnerReplica, Owner: r.Name, Pool: model.PoolID{Node: node, VG: "vg-" + node}, VGName: "vg0",
 			LV: model.LVName("db-1", 0, id), Granted: 100, State: model.Bound,
@@ -90,6 +91,33 @@ func TestDifferences(t *testing.T) {
 		{"an LV that grew since", func(in *compare.Input) {
 			in.Nodes[0].Seen.VGs[0].LVs[0].Size = 200
 		}, []seen{{compare.LargerLV, "n1", "rvol-db-1.0.0"}}},
+		{"an LV that somebody made smaller", func(in *compare.Input) {
+			in.Nodes[0].Seen.VGs[0].LVs[0].Size = 99
+		}, []seen{{compare.SmallerLV, "n1", "rvol-db-1.0.0"}}},
+		{"an LV that is to be grown", func(in *compare.Input) {
+			in.Reservations[0].Granted, in.Reservations[0].Pending = 200, 200
+		}, nil},
+		{"a copy that DRBD does not run", func(in *compare.Input) {
+			in.Nodes[1].Seen.Resources = nil
+		}, []seen{{compare.NotUp, "n2", "db-1/1"}}},
+		{"a copy of a stopped volume", func(in *compare.Input) {
+			in.Nodes[1].Seen.Resources = nil
+			in.Volumes[0].Stopped = true
+		}, nil},
+		{"a copy that is not a member yet", func(in *compare.Input) {
+			in.Nodes[1].Seen.Resources = nil
+			in.Volumes[0].Status.Datamesh.Members = in.Volumes[0].Status.Datamesh.Members[:1]
+		}, nil},
+		{"files of what is up", func(in *compare.Input) {
+			in.Nodes[0].Seen.Files = []string{"rvol-db-1"}
+		}, nil},
+		{"a file of a volume that nobody knows", func(in *compare.Input) {
+			in.Nodes[0].Seen.Files = []string{"rvol-db-1", "rvol-gone", "by-hand"}
+		}, []seen{{compare.StaleFile, "n1", "by-hand"}, {compare.StaleFile, "n1", "rvol-gone"}}},
+		{"a file of a volume that the agent keeps", func(in *compare.Input) {
+			in.Nodes[0].Seen.Files = []string{"rvol-kept"}
+			in.Nodes[0].Seen.Kept = []inventory.Kept{{Volume: "kept"}}
+		}, nil},
 		{"in use without an attachment", func(in *compare.Input) {
 			in.Nodes[0].Seen.Resources[0].Role = drbd.Primary
 		}, []seen{{compare.InUse, "n1", "db-1/0"}}},

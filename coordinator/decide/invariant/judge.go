@@ -40,10 +40,10 @@ func Judge(in Input) []Verdict {
 	return []Verdict{
 		verdict("I1", "no pool is over-allocated by growth", j.overAllocated(), nil),
 		verdict("I2", "charges are the sums of the reservations; ports, minors and ids are unique", slices.Concat(j.charges(), j.numbers()), nil),
-		unseen("I3", "what was acknowledged is there after any fault with a surviving majority", "it cannot be seen from what is there"),
+		j.acknowledged(waiting),
 		verdict("I4", "at most one Primary per volume, unless two were allowed", j.primaries(), waiting),
 		verdict("I5", "nothing is formed that was formed before", j.forming(), waiting),
-		unseen("I6", "nothing is deleted that rvol did not create", "it cannot be seen from what is there"),
+		j.created(waiting),
 		verdict("I7", "leftovers go", j.leftovers(), waiting),
 		verdict("I9", "revisions that agents took never decrease", j.revisions(), waiting),
 		j.secrets(),
@@ -64,8 +64,12 @@ func verdict(id, says string, wrong, unknown []string) Verdict {
 	return v
 }
 
-func unseen(id, says, why string) Verdict {
-	return Verdict{ID: id, Says: says, Status: model.Unknown, Findings: []string{why}}
+// sofar is a verdict that, when nothing is wrong, says how much of the promise was looked at.
+func (v Verdict) sofar(format string, args ...any) Verdict {
+	if v.Status == model.True {
+		v.Findings = []string{fmt.Sprintf(format, args...)}
+	}
+	return v
 }
 
 // waiting lists the nodes of which nothing is known.
@@ -139,6 +143,47 @@ func (j judge) numbers() []string {
 	return out
 }
 
+// acknowledged looks for the volumes of LVM that are bound to what there is.
+func (j judge) acknowledged(waiting []string) Verdict {
+	bound := 0
+	for _, r := range j.in.Reservations {
+		if r.State == model.Bound && r.OwnerKind == model.OwnerReplica {
+			bound++
+		}
+	}
+	var out []string
+	for _, d := range compare.Differences(j.in.Input) {
+		if d.Kind == compare.MissingLV || d.Kind == compare.SmallerLV {
+			out = append(out, fmt.Sprintf("%s on %s: %s", d.Object, d.Node, d.Says))
+		}
+	}
+	return verdict("I3", "what was acknowledged is there after any fault with a surviving majority", out, waiting).
+		sofar("%d LVs are there; what is in them was not compared: `rvol volume verify` does", bound)
+}
+
+// created looks whether everything that rvol may remove one day carries its tags.
+func (j judge) created(waiting []string) Verdict {
+	claimed := 0
+	var out []string
+	for _, r := range j.in.Reservations {
+		i := slices.IndexFunc(j.in.Nodes, func(n compare.Node) bool { return n.Name == r.Pool.Node })
+		if i < 0 || r.LVUUID == "" {
+			continue
+		}
+		vg, _ := j.in.Nodes[i].Seen.VG(r.Pool.VG)
+		for _, lv := range vg.LVs {
+			if lv.UUID != r.LVUUID {
+				continue
+			}
+			if claimed++; lv.Reservation != r.Name || lv.Cluster != j.in.Cluster.ID {
+				out = append(out, fmt.Sprintf("%s/%s on %s is reserved for %s, and does not carry its tags: it is not removed with it", vg.Name, lv.Name, r.Pool.Node, r.Owner))
+			}
+		}
+	}
+	return verdict("I6", "nothing is deleted that rvol did not create", out, waiting).
+		sofar("%d LVs that may be removed one day carry the tags of rvol; what was removed before cannot be seen", claimed)
+}
+
 func (j judge) primaries() []string {
 	seen := map[string][]string{}
 	for _, n := range j.in.Nodes {
@@ -194,7 +239,7 @@ func (j judge) leftovers() []string {
 	var out []string
 	for _, d := range compare.Differences(j.in.Input) {
 		switch d.Kind {
-		case compare.UnknownLV, compare.UnknownResource:
+		case compare.UnknownLV, compare.UnknownResource, compare.StaleFile:
 			if j.kept(d) {
 				continue
 			}
@@ -240,9 +285,6 @@ func (j judge) revisions() []string {
 }
 
 func (j judge) secrets() Verdict {
-	v := verdict("I10", "no secret is where it does not belong", j.in.Leaks, nil)
-	if v.Status == model.True {
-		v.Findings = []string{fmt.Sprintf("looked for in %d events of this coordinator; logs, argv and files of machines were not searched", j.in.Searched)}
-	}
-	return v
+	return verdict("I10", "no secret is where it does not belong", j.in.Leaks, nil).
+		sofar("looked for in %d events of this coordinator; logs, argv and files of machines were not searched", j.in.Searched)
 }

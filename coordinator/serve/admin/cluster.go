@@ -111,7 +111,7 @@ func (s *cluster) TransferLeadership(ctx context.Context, r *adminv1.TransferLea
 	if err := s.Raft.TransferLeadership(ctx, r.GetTo()); err != nil {
 		return nil, err
 	}
-	return &adminv1.Done{Revision: s.Store.Index(), Message: "leadership was handed over"}, nil
+	return &adminv1.Done{Revision: s.Store.Index(), Message: "was handed over"}, nil
 }
 
 // RemoveMember takes a member out for good: first its vote, then its record and key.

@@ -20,7 +20,7 @@ func takeReport(r *agentv1.Report) func(*inventory.Node) {
 			n.VGs, n.StorageError = volumeGroups(s), s.GetError()
 		}
 		if s := r.GetResources(); s != nil {
-			n.Resources, n.DRBDError = resources(s), s.GetError()
+			n.Resources, n.DRBDError, n.Files = resources(s), s.GetError(), s.GetFiles()
 		}
 		if s := r.GetReplicas(); s != nil {
 			n.Replicas, n.Released = replicas(s), map[string]bool{}

@@ -1851,6 +1851,7 @@ type Resources struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resources     []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
 	Error         string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"` // why this is not complete; empty: it is complete
+	Files         []string               `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"` // for drbdadm, in our folder: names of resources
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1897,6 +1898,13 @@ func (x *Resources) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Resources) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
 }
 
 // Resource is one DRBD resource as the kernel has it, ours or not.
@@ -4417,10 +4425,11 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\x06active\x18\x05 \x01(\bR\x06active\x12\x12\n" +
 	"\x04open\x18\x06 \x01(\bR\x04open\x12 \n" +
 	"\vreservation\x18\a \x01(\tR\vreservation\x12\x18\n" +
-	"\acluster\x18\b \x01(\tR\acluster\"X\n" +
+	"\acluster\x18\b \x01(\tR\acluster\"n\n" +
 	"\tResources\x125\n" +
 	"\tresources\x18\x01 \x03(\v2\x17.rvol.agent.v1.ResourceR\tresources\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\xc5\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
+	"\x05files\x18\x03 \x03(\tR\x05files\"\xc5\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\anode_id\x18\x02 \x01(\x05R\x06nodeId\x12\x12\n" +

@@ -18,9 +18,9 @@ import (
 	"rvol/drbd/drbdtest"
 )
 
-// aMending is one way out of what does not heal by itself, for a volume whose copies are 0 on n2
+// mending is one way out of what does not heal by itself, for a volume whose copies are 0 on n2
 // and 1 on n3.
-type aMending struct {
+type mending struct {
 	name    string
 	victims []string
 	prepare func(m *mender)            // all volumes, before the first is mended
@@ -30,7 +30,7 @@ type aMending struct {
 	whole   func(m *mender, at string) // holds what it is to hold
 }
 
-var mendings = []aMending{
+var mendings = []mending{
 	{
 		name: "verify", victims: []string{"n2", "n3"}, rvol: "verify %s --repair --from 0 --wait", still: (*mender).differs, whole: (*mender).wholeAfterVerify,
 		prepare: func(m *mender) { m.form("v1") },
@@ -79,7 +79,7 @@ func TestWhatMendsMayDieBetweenAnyTwoSteps(t *testing.T) {
 								t.Fatal(err)
 							}
 							defer func() { _ = cl.Close() }() // what failed before is what counts
-							m := &mender{t: t, s: NewScripted(cl), aMending: what, crasher: c, victim: victim, power: power}
+							m := &mender{t: t, s: NewScripted(cl), mending: what, crasher: c, victim: victim, power: power}
 							m.sweep()
 						})
 					})
@@ -91,7 +91,7 @@ func TestWhatMendsMayDieBetweenAnyTwoSteps(t *testing.T) {
 
 // mender sweeps over the points of one mending.
 type mender struct {
-	aMending
+	mending
 	*crasher
 
 	t       *testing.T
