@@ -87,6 +87,10 @@ func (h *health) conditions() []model.Condition {
 
 // count adds one copy to the sums.
 func (h *health) count(r replicaView) {
+	if h.joining(r) {
+		h.lacking = append(h.lacking, fmt.Sprintf("%s on %s is being made", r.Name, orNowhere(r.Node)))
+		return
+	}
 	if !r.agent.Known() || r.agent.DRBDError != "" {
 		h.unknown = append(h.unknown, orNowhere(r.Node))
 		return
@@ -105,6 +109,16 @@ func (h *health) count(r replicaView) {
 	if p := r.syncPercent(); p != nil && (h.syncing == nil || *p < *h.syncing) {
 		h.syncing = p
 	}
+}
+
+// joining says that a replica of a formed volume is no member yet: the volume does not count
+// on it.
+func (h *health) joining(r replicaView) bool {
+	if h.status == nil || !h.status.Formed {
+		return false
+	}
+	_, member := h.status.Datamesh.Member(r.ID)
+	return !member
 }
 
 // suspends notes that I/O on a node waits for the other copy.
@@ -203,7 +217,7 @@ func (h *health) serving() (word, why string) {
 		return stateDegraded, fmt.Sprintf("%d of %d copies are UpToDate; %s", h.upToDate, h.wanted, lacks)
 	}
 	for _, r := range h.replicas {
-		if c := r.connected(); c.Status == model.False && !r.Deleting() {
+		if c := r.connected(); c.Status == model.False && !r.Deleting() && !h.joining(r) {
 			return stateDegraded, r.Name + " on " + r.Node + ": " + c.Message
 		}
 	}
