@@ -106,7 +106,7 @@ func works() []work {
 // there. RVOL_SWEEP=whole takes every point both ways, else some are taken one way.
 func TestAReplacementSurvivesACrashAtAnyPoint(t *testing.T) {
 	t.Parallel()
-	stride, whole := 6, os.Getenv("RVOL_SWEEP") == "whole"
+	stride, whole := 9, os.Getenv("RVOL_SWEEP") == "whole"
 	if whole {
 		stride = 1
 	}
