@@ -115,6 +115,9 @@ func (c Volume) configure(w World, vol *model.Volume, vs *model.VolumeStatus) (O
 		next.Conditions = next.Conditions.With(configurationReady(vol, vs, class, cs), w.Now)
 		return c.write(vs, next, "volume "+vol.Name+" waits for class "+vol.Class), nil
 	}
+	if formation.GivenUp(vs) {
+		return c.revive(w, vol, vs, class, cs.Configuration.Pool), nil
+	}
 	delay := formation.Delay(vs.Restarts)
 	if waited := w.Held("before restart", true); waited < delay {
 		return Outcome{Again: delay - waited, Reason: fmt.Sprintf("restart %d of formation waits", vs.Restarts)}, nil

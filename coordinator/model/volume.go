@@ -63,6 +63,8 @@ type VolumeStatus struct {
 	Recovered               *int                       `json:"recovered,omitempty"`  // the replica that somebody took as good, until it is connected with all other copies
 	Formed                  bool                       `json:"formed"`               // once true, never formed again
 	Restarts                int                        `json:"restarts,omitempty"`   // of formation, so far
+	Refused                 int                        `json:"refused,omitempty"`    // restarts in a row because of what waiting does not cure
+	LastError               string                     `json:"last_error,omitempty"` // why formation ended last
 	Formation               *Transition                `json:"formation,omitempty"`
 	Transitions             []Transition               `json:"transitions,omitempty"`
 	Pending                 []PendingReplicaTransition `json:"pending_replica_transitions,omitempty"` // sorted by id

@@ -43,7 +43,8 @@ func bootstrap(in Input) Outcome {
 	}
 	st := model.Clone(in.Status)
 	out := advance(in, st, "all UpToDate: formed")
-	st.Formed, st.Formation, st.Restarts = true, nil, 0
+	st.Formed, st.Formation = true, nil
+	st.Restarts, st.Refused, st.LastError = 0, 0, ""
 	return out
 }
 

@@ -73,5 +73,6 @@ const (
 	syncRate       = 100 * 1000 * 1000 / 8 // bytes a second: 100 Mbit/s, seed 001's worst case
 	restartDelay   = 5 * time.Second
 	restartDelayTo = 2 * time.Minute
+	maxRefused     = 10              // restarts in a row, as many as an agent bears
 	quiet          = 2 * time.Second // how long a step is not spoken of
 )

@@ -2,6 +2,7 @@ package formation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,7 +128,10 @@ func restart(in Input, why string) Outcome {
 	st.Formation = nil
 	st.Datamesh = model.Datamesh{Revision: st.Datamesh.Revision}
 	st.Configuration, st.ConfigurationGeneration, st.DRBD = nil, 0, ""
-	st.Restarts = n
+	st.Restarts, st.LastError = n, why
+	if st.Refused++; !slices.ContainsFunc(active(in), refused) {
+		st.Refused = 0
+	}
 	out := Outcome{Restart: true, Cause: fmt.Sprintf("form %s: start again (restart %d): %s", in.Volume.Name, n, why)}
 	for _, r := range active(in) {
 		put, del := Remove(r, in.Now)
@@ -143,6 +147,12 @@ func restart(in Input, why string) Outcome {
 	out.Put = append(out.Put, st)
 	return out
 }
+
+// refused says that a node refuses to make a replica, and that waiting does not cure it.
+func refused(r Replica) bool { return r.Known && (r.State.Refusals > 0 || r.State.Failed) }
+
+// GivenUp says that formation was refused so often that it is begun again only when something changes.
+func GivenUp(st *model.VolumeStatus) bool { return st.Refused >= maxRefused }
 
 // Delay is how long to wait before the formation that follows n restarts.
 func Delay(n int) time.Duration {

@@ -268,9 +268,13 @@ func (h *health) unconfigured() string {
 	}
 	cs, ok := state.Get[*model.ClassStatus](h.view, h.volume.Class)
 	if ok && cs.Configuration != nil && h.status != nil && h.status.Restarts > 0 {
-		n := h.status.Restarts
-		return fmt.Sprintf("BackoffWait: formation ended without a volume %d times, and begins again within %s; at once with `rvol volume retry %s`; `rvol event list --volume %s` says why",
-			n, formation.Delay(n), h.volume.Name, h.volume.Name)
+		n, name := h.status.Restarts, h.volume.Name
+		if formation.GivenUp(h.status) {
+			return fmt.Sprintf("Failed: given up after %d refusals in a row, the last: %s; it is tried again when the volume, its class, a node or its space changes, or at once with `rvol volume retry %s`",
+				h.status.Refused, h.status.LastError, name)
+		}
+		return fmt.Sprintf("BackoffWait: formation ended without a volume %d times, and begins again within %s; at once with `rvol volume retry %s`; the last time: %s",
+			n, formation.Delay(n), name, h.status.LastError)
 	}
 	if ok && cs.Configuration != nil {
 		return "it has not been looked at yet"

@@ -73,7 +73,7 @@ func (s *replicas) Retry(ctx context.Context, r *adminv1.RetryRequest) (*adminv1
 		}
 		if vs, ok := state.Get[*model.VolumeStatus](v, volume); ok && !vs.Formed && vs.Restarts > 0 {
 			next := model.Clone(vs)
-			next.Restarts = 0 // its back-off begins anew
+			next.Restarts, next.Refused = 0, 0 // its back-off begins anew
 			b.Put(next)
 		}
 		if b.Empty() {
