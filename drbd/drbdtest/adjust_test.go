@@ -23,6 +23,7 @@ type mesh struct {
 	names   []string
 	files   map[string]drbd.Config
 	tools   map[string]*drbd.Tool
+	nodes   map[string]*drbdtest.Node
 	disks   map[string]*drbdtest.Memory
 }
 
@@ -31,7 +32,7 @@ func newMesh(t *testing.T, v drbd.Version, names ...string) *mesh {
 	t.Helper()
 	m := &mesh{
 		T: t, fabric: drbdtest.NewFabric(), version: v, names: names, files: map[string]drbd.Config{},
-		tools: map[string]*drbd.Tool{}, disks: map[string]*drbdtest.Memory{},
+		tools: map[string]*drbd.Tool{}, nodes: map[string]*drbdtest.Node{}, disks: map[string]*drbdtest.Memory{},
 	}
 	t.Cleanup(m.fabric.Close)
 	c := drbd.Config{
@@ -51,7 +52,7 @@ func newMesh(t *testing.T, v drbd.Version, names ...string) *mesh {
 			Name: name, Version: v, Disks: m.disks[name],
 			ReadFile: func(string) ([]byte, error) { return m.files[name].Render(v) },
 		})
-		m.tools[name] = drbd.New(n.Run, v)
+		m.nodes[name], m.tools[name] = n, drbd.New(n.Run, v)
 		m.newDisk(name, 0, 64<<20)
 	}
 	return m

@@ -122,6 +122,9 @@ func (c *conn) lose(why drbd.ConnState) {
 	c.afterLoss(primary)
 	c.res.publish()
 	c.connect()
+	if primary {
+		c.res.gotStable()
+	}
 }
 
 // parted begins a new generation on a Primary of DRBD 8.4 whose peer's data is out of
@@ -194,6 +197,9 @@ func (c *conn) close() {
 		return
 	}
 	c.parted()
+	if o.res.role == drbd.Primary {
+		defer c.res.gotStable()
+	}
 	if !c.res.is84() && c.res.role == drbd.Secondary && o.res.role == drbd.Primary {
 		c.outdate(o)
 	}

@@ -29,7 +29,7 @@ func (c *conn) handshake(o *conn) {
 	verdicts := map[int]verdict{}
 	for _, p := range c.devices() {
 		v := p.compare()
-		if c.clashes(o, v) {
+		if p.clashes(v) {
 			c.refuse(o, v)
 			return
 		}
@@ -54,16 +54,20 @@ func (c *conn) twoPrimaries(o *conn) bool {
 	return c.res.role == drbd.Primary && o.res.role == drbd.Primary && c.net["allow-two-primaries"] != "yes"
 }
 
-// clashes says that a verdict cannot be followed: nobody writes over the data
-// of a Primary.
-func (c *conn) clashes(o *conn, v verdict) bool {
+// clashes says that a verdict on one volume cannot be followed: nobody writes over the data
+// of a Primary. It may read those of a third node, and have old ones itself: these are no
+// loss.
+func (p *peerDev) clashes(v verdict) bool {
+	inUse := func(d *device) bool {
+		return d.res.role == drbd.Primary && (d.state == drbd.UpToDate || d.state == drbd.Consistent)
+	}
 	switch v {
 	case splitBrain, unrelated:
 		return true
 	case target, targetFull:
-		return c.res.role == drbd.Primary
+		return inUse(p.device())
 	case source, sourceFull:
-		return o.res.role == drbd.Primary
+		return inUse(p.remote())
 	default:
 		return false
 	}

@@ -169,8 +169,12 @@ func transfer(from, to Disk, e Extent) error {
 	return nil
 }
 
-// finish makes the target UpToDate, of the source's generation.
+// finish makes the target UpToDate, of the source's generation, unless that is not stable.
 func (p *peerDev) finish() {
+	if p.passing() {
+		p.breakOff()
+		return
+	}
 	d, r, o := p.device(), p.remote(), p.other()
 	d.md.remember(p.slot().Bitmap)
 	r.md.remember(r.md.Current)

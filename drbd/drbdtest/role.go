@@ -198,6 +198,13 @@ func (r *resource) setRoleTo(role drbd.Role) {
 		}
 	}
 	r.tell()
+	if role == drbd.Secondary {
+		for _, c := range r.connections() {
+			if c.other != nil {
+				c.other.res.gotStable()
+			}
+		}
+	}
 }
 
 // confirm lets peers know that their data is that of the new Primary.

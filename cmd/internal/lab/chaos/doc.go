@@ -4,4 +4,8 @@
 //
 // Its rule: what happens follows from the seed, as far as goroutines let it; what is not
 // met or never succeeds is a failure, because a fault that nobody hit proves nothing.
+//
+// Two runs of a seed begin alike and part after a few minutes: which of two goroutines that
+// are ready runs first, keys and request ids, and jitter of timers, are not the seed's.
+// Clocks of single machines do not jump: a bubble has one clock.
 package chaos
