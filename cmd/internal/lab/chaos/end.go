@@ -172,7 +172,7 @@ func (r *run) readAll(ctx context.Context, v *volume) error {
 	for _, p := range v.copies() {
 		node := p.GetNode()
 		if user != "" && user != node {
-			if err := r.rvol(ctx, "volume detach "+v.name+" "+user+" --wait"); err != nil {
+			if err := r.detach(ctx, v, user); err != nil {
 				return err
 			}
 			user = ""
@@ -192,7 +192,18 @@ func (r *run) readAll(ctx context.Context, v *volume) error {
 	if user == "" {
 		return nil
 	}
-	return r.rvol(ctx, "volume detach "+v.name+" "+user+" --wait")
+	return r.detach(ctx, v, user)
+}
+
+// detach waits for a write that is under way: a device that is written to is held open.
+func (r *run) detach(ctx context.Context, v *volume, node string) (err error) {
+	for range 10 {
+		if err = r.rvol(ctx, "volume detach "+v.name+" "+node+" --wait"); err == nil || !strings.Contains(err.Error(), "held open") {
+			return err
+		}
+		pause(ctx, time.Second)
+	}
+	return err
 }
 
 // leftovers says what there still is.

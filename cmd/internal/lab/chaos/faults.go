@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"rvol/cmd/internal/lab/sim"
@@ -31,7 +32,8 @@ type active struct {
 const (
 	hungLVM   = "tools of LVM hang"
 	fullGroup = "volume group full"
-	fullPool  = "thin pool nearly full"
+	nearPool  = "thin pool nearly full"
+	fullPool  = "thin pool full"
 	fullDisk  = "disk of a coordinator full"
 )
 
@@ -39,6 +41,7 @@ var kinds = slices.Concat([]kind{
 	{"power of a node", powerOf(func(i int) bool { return i >= coordinators })},
 	{"power of a coordinator's node", powerOf(func(i int) bool { return i < coordinators })},
 	{"coordinator stopped", stopCoordinator},
+	{"coordinator killed, what it had not synced is lost", killCoordinator},
 	{"agent stopped", stopAgent},
 	{"agent killed between two steps", killAgent},
 	{"node cut off from all", isolate},
@@ -51,7 +54,8 @@ var kinds = slices.Concat([]kind{
 	{hungLVM, hangLVM},
 	{"tools of DRBD hang", hangDRBD},
 	{fullGroup, fillGroup},
-	{fullPool, fillPool},
+	{nearPool, fillPool(97)},
+	{fullPool, fillPool(100)},
 	{fullDisk, fillCoordinator},
 }, links())
 
@@ -136,6 +140,25 @@ func stopCoordinator(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
 	}
 }
 
+// killCoordinator ends one without a goodbye. Everything else rests for that moment, as the
+// files of a machine do that loses its power.
+func killCoordinator(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
+	n := r.running(rnd, func(_ int, n *sim.Node) bool { return n.CoordinatorRuns() })
+	if n == nil {
+		return "", nil
+	}
+	synctest.Wait()
+	if err := n.KillCoordinator(rnd.Float64()); err != nil {
+		r.wrongf("kill the coordinator of %s: %v", n.Name, err)
+	}
+	return n.Name, func() (bool, error) {
+		if n.Off() || n.CoordinatorRuns() {
+			return true, nil // booting starts it
+		}
+		return met(r.s.StartCoordinator(n.Name))
+	}
+}
+
 func stopAgent(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
 	n := r.running(rnd, func(_ int, n *sim.Node) bool { return n.AgentRuns() })
 	if n == nil {
@@ -206,7 +229,7 @@ func spoilTools(how string) func(*run, *rand.Rand) (string, func() (bool, error)
 }
 
 func hangLVM(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
-	n := r.running(rnd, func(_ int, n *sim.Node) bool { return !r.struck(n.Name, hungLVM, fullGroup, fullPool) })
+	n := r.running(rnd, func(_ int, n *sim.Node) bool { return !r.struck(n.Name, hungLVM, fullGroup, nearPool, fullPool) })
 	if n == nil {
 		return "", nil
 	}

@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"rvol/cmd/internal/lab/sim"
@@ -15,7 +17,7 @@ const filler = "filler"
 
 // roomy picks a node whose LVM answers, and where nobody fills anything.
 func (r *run) roomy(rnd *rand.Rand) (*sim.Node, lvm.Report) {
-	n := r.running(rnd, func(_ int, n *sim.Node) bool { return !r.struck(n.Name, hungLVM, fullGroup, fullPool) })
+	n := r.running(rnd, func(_ int, n *sim.Node) bool { return !r.struck(n.Name, hungLVM, fullGroup, nearPool, fullPool) })
 	if n == nil {
 		return nil, lvm.Report{}
 	}
@@ -49,26 +51,26 @@ func (r *run) empty(n *sim.Node, vg string) error {
 	return err
 }
 
-// fillPool lets somebody else fill a thin pool until it may grow no more.
-func fillPool(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
-	n, report := r.roomy(rnd)
-	if n == nil {
-		return "", nil
+// fillPool lets somebody else fill a thin pool until it may grow no more, or takes nothing.
+func fillPool(percent int64) func(*run, *rand.Rand) (string, func() (bool, error)) {
+	return func(r *run, rnd *rand.Rand) (string, func() (bool, error)) {
+		n, report := r.roomy(rnd)
+		if n == nil {
+			return "", nil
+		}
+		pool, _ := report.LV("vg1", "tp")
+		if err := r.fillThin(n, pool, percent); err != nil {
+			r.wrongf("fill vg1/tp of %s: %v", n.Name, err)
+		}
+		return n.Name, func() (bool, error) { return met(r.empty(n, "vg1")) }
 	}
-	pool, _ := report.LV("vg1", "tp")
-	if err := r.fillThin(n, pool); err != nil {
-		r.wrongf("fill vg1/tp of %s: %v", n.Name, err)
-	}
-	return n.Name, func() (bool, error) { return met(r.empty(n, "vg1")) }
 }
 
-// A thin pool is filled to 97 of 100, by chunks of that many bytes.
-const (
-	nearly    = 97
-	chunkSize = 64 << 10
-)
+// chunkSize is what a thin pool is filled by, in bytes.
+const chunkSize = 64 << 10
 
-func (r *run) fillThin(n *sim.Node, pool lvm.LV) error {
+// fillThin leaves a pool with so much of 100 in use.
+func (r *run) fillThin(n *sim.Node, pool lvm.LV, percent int64) error {
 	if err := lvm.New(n.LVM.Run).ThinCreate(r.ctx, "tp", lvm.LVSpec{VG: "vg1", Name: filler, Size: pool.Size}); err != nil {
 		return err
 	}
@@ -77,9 +79,11 @@ func (r *run) fillThin(n *sim.Node, pool lvm.LV) error {
 		return err
 	}
 	defer func() { _ = dev.Close() }() // memory
-	room := pool.Size*nearly/100 - pool.Size*int64(max(pool.Used, 0))/10000
-	for off := int64(0); off < room; off += chunkSize {
-		if _, err := dev.WriteAt([]byte{1}, off); err != nil {
+	room := pool.Size*percent/100 - pool.Size*int64(max(pool.Used, 0))/10000
+	for off := int64(0); off < pool.Size && (percent == 100 || off < room); off += chunkSize {
+		if _, err := dev.WriteAt([]byte{1}, off); errors.Is(err, syscall.ENOSPC) {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("write at %d: %w", off, err)
 		}
 	}

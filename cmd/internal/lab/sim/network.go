@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -127,9 +128,9 @@ func (n *network) dial(ctx context.Context, from, addr string) (net.Conn, error)
 	}
 }
 
-// silence breaks every connection and port of a host, as a loss of its power does: the
-// host's own ends are gone at once; the others notice by their timeouts only.
-func (n *network) silence(host string) {
+// silence breaks every connection of a host, and its ports or those named, as a loss of its
+// power does: the host's own ends are gone at once; the others notice by their timeouts only.
+func (n *network) silence(host string, ports ...int) {
 	n.mu.Lock()
 	var gone []*conn
 	for c := range n.conns {
@@ -139,7 +140,8 @@ func (n *network) silence(host string) {
 	}
 	var closed []*listener
 	for addr, l := range n.listeners {
-		if h, _, _ := net.SplitHostPort(addr); h == host {
+		h, p, _ := net.SplitHostPort(addr)
+		if port, _ := strconv.Atoi(p); h == host && (len(ports) == 0 || slices.Contains(ports, port)) {
 			closed = append(closed, l)
 		}
 	}
