@@ -57,7 +57,7 @@ const comeRight = 15 * time.Minute
 // until waits until there is nothing to say against it, and complains if that takes too long.
 func (r *run) until(ctx context.Context, what string, why func(context.Context) string) bool {
 	said := ""
-	for begun := time.Now(); time.Since(begun) < comeRight && r.failed() == nil; {
+	for begun := time.Now(); time.Since(begun) < r.patience && r.failed() == nil; {
 		time.Sleep(5 * time.Second)
 		r.check(ctx)
 		before := said
@@ -69,7 +69,7 @@ func (r *run) until(ctx context.Context, what string, why func(context.Context) 
 			return r.failed() == nil
 		}
 	}
-	r.wrongf("I7: %s: not after %s without faults: %s\n%s", what, comeRight, said, r.kernels(ctx))
+	r.wrongf("I7: %s: not after %s without faults: %s\n%s", what, r.patience, said, r.kernels(ctx))
 	return false
 }
 

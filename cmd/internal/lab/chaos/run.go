@@ -50,6 +50,8 @@ type run struct {
 	truth  *truth
 	lvs    map[string]ledger
 
+	patience time.Duration // how long everything may take to come right
+
 	tasks sync.WaitGroup // calls and writers
 
 	mu      sync.Mutex
@@ -61,30 +63,10 @@ type run struct {
 
 // Run plays one run in a bubble of fake time. It returns what was done, and what was wrong.
 func Run(ctx context.Context, c Config) (table string, err error) {
-	r := &run{
-		Config: c, rnd: rand.New(rand.NewPCG(c.Seed, 0)), begun: time.Now(), tools: newTools(c.Seed), crash: &crash{}, space: &space{},
-		counts: newCounts(), lvs: map[string]ledger{},
-	}
-	cl, err := sim.New(sim.Config{
-		Dir: c.Dir, Nodes: nodes, Coordinators: coordinators, DRBD: c.DRBD, GroupSize: groupSize, Version: "chaos", Log: c.Log,
-		Leftovers: leftover.Limits{Period: time.Minute}, Hook: r.crash.hook, Tool: r.tools.run, Free: r.space.free,
-	})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, cl.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
-	defer r.tasks.Wait()
-	defer cancel()
-	r.ctx, r.s = ctx, sim.NewScripted(cl)
-	if err := cl.Start(ctx); err != nil {
-		return "", err
-	}
-	if r.client, err = newClient(ctx, r); err != nil {
-		return "", err
-	}
-	defer r.client.close()
-	if err := r.prepare(ctx); err != nil {
+	r, err := begin(ctx, c)
+	defer func() { err = errors.Join(err, r.close(cancel)) }()
+	if err != nil {
 		return "", err
 	}
 	r.play(ctx)
@@ -95,6 +77,42 @@ func Run(ctx context.Context, c Config) (table string, err error) {
 		r.counts.complete(r.wrongf)
 	}
 	return r.counts.String(), r.failed()
+}
+
+// begin brings up a cluster with what volumes are made of. It is to be closed in any case.
+func begin(ctx context.Context, c Config) (*run, error) {
+	r := &run{
+		Config: c, ctx: ctx, rnd: rand.New(rand.NewPCG(c.Seed, 0)), begun: time.Now(), tools: newTools(c.Seed), crash: &crash{}, space: &space{},
+		counts: newCounts(), lvs: map[string]ledger{}, patience: comeRight,
+	}
+	cl, err := sim.New(sim.Config{
+		Dir: c.Dir, Nodes: nodes, Coordinators: coordinators, DRBD: c.DRBD, GroupSize: groupSize, Version: "chaos", Log: c.Log,
+		Leftovers: leftover.Limits{Period: time.Minute}, Hook: r.crash.hook, Tool: r.tools.run, Free: r.space.free,
+	})
+	if err != nil {
+		return r, err
+	}
+	r.s = sim.NewScripted(cl)
+	if err := cl.Start(ctx); err != nil {
+		return r, err
+	}
+	if r.client, err = newClient(ctx, r); err != nil {
+		return r, err
+	}
+	return r, r.prepare(ctx)
+}
+
+// close ends everything: first who asks and writes.
+func (r *run) close(cancel context.CancelFunc) error {
+	cancel()
+	r.tasks.Wait()
+	if r.client != nil {
+		r.client.close()
+	}
+	if r.s == nil {
+		return nil
+	}
+	return r.s.Cluster.Close()
 }
 
 // prepare offers the storage, makes classes, and what is not rvol's.
