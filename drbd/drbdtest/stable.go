@@ -50,17 +50,21 @@ func (r *resource) gotStable() {
 		return
 	}
 	for _, c := range r.connections() {
+		if c.state != drbd.Connected || c.broken() || !c.other.res.stable() {
+			continue
+		}
 		for _, p := range c.devices() {
-			d, there := p.device(), p.remote()
-			if c.state != drbd.Connected || c.broken() || !p.comparable() || p.repl != drbd.Established || !c.other.res.stable() {
-				continue
-			}
-			behind := there.state == drbd.Inconsistent || there.state == drbd.Outdated
-			if behind && (d.state == drbd.UpToDate || d.state == drbd.Consistent) {
+			if p.comparable() && p.repl == drbd.Established && p.ahead() {
 				p.meet(p.compare())
 				c.other.res.publish()
 			}
 		}
 	}
 	r.publish()
+}
+
+// ahead says that this end has good data and the other has not.
+func (p *peerDev) ahead() bool {
+	here, there := p.device().state, p.remote().state
+	return (here == drbd.UpToDate || here == drbd.Consistent) && (there == drbd.Inconsistent || there == drbd.Outdated)
 }

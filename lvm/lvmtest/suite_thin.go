@@ -105,6 +105,9 @@ func poolFull(t *testing.T, b *bench) {
 	if pool.Used != 10000 || pool.Health != "out_of_data" {
 		t.Errorf("the full pool: %+v", pool)
 	}
+	if err := b.ZeroRange(t.Context(), b.lv(t, suiteLV).Path, 63<<20, 1<<20); err == nil {
+		t.Error("zeros found room in a full pool")
+	}
 	other := spec(4 << 20)
 	other.Name = "rvol-db.0.2"
 	wantError(t, b.ThinCreate(t.Context(), suitePool, other), lvm.ErrPoolFull)

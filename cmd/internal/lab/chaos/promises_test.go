@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -193,7 +192,7 @@ func TestEveryBrokenPromiseIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := begin(ctx, Config{
-			Seed: 1, DRBD: drbdtest.V9, Dir: filepath.Join(dir, "state"), LogFile: log, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Say: t.Logf,
+			Seed: 1, DRBD: drbdtest.V9, Dir: filepath.Join(dir, "state"), LogFile: log, Log: slog.New(slog.DiscardHandler), Say: t.Logf,
 		})
 		defer func() { _ = r.close(cancel) }() // what it was made for is over
 		if err != nil {

@@ -112,7 +112,7 @@ func (r *run) close(cancel context.CancelFunc) error {
 	if r.s == nil {
 		return nil
 	}
-	return r.s.Cluster.Close()
+	return r.s.Close()
 }
 
 // prepare offers the storage, makes classes, and what is not rvol's.
