@@ -211,7 +211,7 @@ func (d *device) rotate() {
 	for _, e := range together {
 		e.md.Current = uuid
 		for id, slot := range e.md.Peers {
-			if slot.Bitmap == 0 && !e.inSyncWith(id) {
+			if slot.Bitmap == 0 && (!e.inSyncWith(id) || e.leavesBehind(id, together)) {
 				slot.Bitmap = old
 			}
 		}
@@ -219,6 +219,12 @@ func (d *device) rotate() {
 		e.save()
 	}
 	d.outdateOthers(together)
+}
+
+// leavesBehind says that a generation begins without a peer that is connected here: it does
+// not hear the Primary. DRBD 9 calls it a weak node.
+func (d *device) leavesBehind(id drbd.NodeID, together []*device) bool {
+	return !d.res.is84() && !slices.ContainsFunc(together, func(o *device) bool { return o.res.id == id })
 }
 
 // outdateOthers tells nodes that are reached through others only that a generation
