@@ -21,8 +21,10 @@ type Header struct {
 	Delete    []model.Key    `json:"delete,omitempty"`
 	Revision  uint64         `json:"revision,omitempty"`
 	Refusal   *model.Refusal `json:"refusal,omitempty"`
-	Previous  Hash           `json:"previous"` // chain hash of the header before
-	Hash      Hash           `json:"hash"`     // Chained(Previous)
+	Nodes     []string       `json:"nodes,omitempty"`   // that it was about, and its keys do not name
+	Volumes   []string       `json:"volumes,omitempty"` // the same
+	Previous  Hash           `json:"previous"`          // chain hash of the header before
+	Hash      Hash           `json:"hash"`              // Chained(Previous)
 }
 
 // A Sink is told of every entry, in order, while it is applied. It must not wait, must
@@ -33,7 +35,8 @@ type Sink interface {
 	Sync() // what was appended survives a power loss
 }
 
-// Sum is the hash that the header must have. The words of a refusal are not part of it.
+// Sum is the hash that the header must have. The words of a refusal, Nodes and Volumes are
+// no part of it: they help to find what the rest proves.
 func (h Header) Sum() Hash { return h.sum(newHasher("")) }
 
 func (h Header) sum(s *hasher) Hash {
@@ -48,8 +51,9 @@ func (h Header) sum(s *hasher) Hash {
 	return s.result(Result{Revision: h.Revision, Refusal: h.Refusal}).sum()
 }
 
-// audit extends the chain by transaction number n of the entry being applied.
-func (t *tables) audit(n, of int, txn Txn, res Result) Header {
+// audit extends the chain by transaction number n of the entry being applied. was: what it is
+// about, as far as that was known before it was applied.
+func (t *tables) audit(n, of int, txn Txn, res Result, was about) Header {
 	h := Header{
 		Index: t.index, Number: n, Of: of, Time: t.time,
 		Actor: txn.Actor, Cause: txn.Cause, RequestID: txn.RequestID,
@@ -57,8 +61,19 @@ func (t *tables) audit(n, of int, txn Txn, res Result) Header {
 	}
 	for _, p := range txn.Put {
 		h.Put = append(h.Put, p.Key)
+		was.add(p.Key, t.proposed(p, res))
 	}
+	h.Nodes, h.Volumes = was.nodes, was.volumes
 	h.Hash = h.sum(t.writing.hasher)
 	t.chain = h.Hash
 	return h
+}
+
+// proposed is the object that a transaction put, or would have; nil: it cannot be read.
+func (t *tables) proposed(p Put, res Result) model.Object {
+	o, _ := t.get(p.Key)
+	if res.Refusal != nil {
+		o, _ = t.decodePut(p)
+	}
+	return o
 }

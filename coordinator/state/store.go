@@ -86,9 +86,10 @@ func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error)
 			return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)
 		}
 		var keys []model.Key
+		was := s.t.about(txn)
 		results[i], keys = s.t.apply(txn)
 		changed = append(changed, keys...)
-		headers[i] = s.t.audit(i, len(e.Txns), txn, results[i])
+		headers[i] = s.t.audit(i, len(e.Txns), txn, results[i], was)
 	}
 	if err := s.serves(s.t.format); err != nil {
 		return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)

@@ -209,6 +209,7 @@ func TestAuditChainsEveryTransaction(t *testing.T) {
 				Constraint: "capacity", Object: "pool n1/vg0", Asked: gib,
 				Reason: "1 GiB asked, but its size is not known: no report of it has been recorded",
 			},
+			Nodes: []string{"n1"}, Volumes: []string{"db-1"},
 		},
 		{Index: 2, Of: 1, Time: start.Add(2 * time.Second), Actor: "admin/test", Cause: "delete", Delete: key(node("a")), Revision: 2},
 	}

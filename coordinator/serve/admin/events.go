@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc"
 
@@ -44,9 +43,8 @@ func (a *api) happened(from uint64, r *adminv1.ListEventsRequest) ([]*adminv1.Ev
 		if len(headers) == 0 {
 			return out, nil
 		}
-		v := a.Store.View()
 		for _, h := range headers {
-			if concerns(v, h, r) && !before(h, r) {
+			if concerns(h, r) && !before(h, r) {
 				out = append(out, eventOf(h))
 			}
 		}
@@ -87,9 +85,8 @@ func (s *events) Watch(r *adminv1.ListEventsRequest, stream grpc.ServerStreaming
 		if err != nil {
 			return err
 		}
-		v := s.Store.View()
 		for _, h := range headers {
-			if concerns(v, h, r) && !before(h, r) {
+			if concerns(h, r) && !before(h, r) {
 				if err := stream.Send(eventOf(h)); err != nil {
 					return err
 				}
@@ -122,7 +119,7 @@ func before(h state.Header, r *adminv1.ListEventsRequest) bool {
 }
 
 // concerns says whether something happened, and to what is asked about.
-func concerns(v state.View, h state.Header, r *adminv1.ListEventsRequest) bool {
+func concerns(h state.Header, r *adminv1.ListEventsRequest) bool {
 	if overtaken(h) || len(h.Put)+len(h.Delete) == 0 {
 		return false
 	}
@@ -132,43 +129,19 @@ func concerns(v state.View, h state.Header, r *adminv1.ListEventsRequest) bool {
 	if r.GetNode() == "" && r.GetVolume() == "" {
 		return true
 	}
-	node, volume := r.GetNode() == "", r.GetVolume() == ""
-	for _, keys := range [][]model.Key{h.Put, h.Delete} {
-		for _, k := range keys {
-			n, vol := whereabouts(v, k)
-			node = node || n == r.GetNode()
-			volume = volume || vol == r.GetVolume()
-		}
-	}
-	return node && volume
+	node, volume := isAbout(h)
+	return (r.GetNode() == "" || node(r.GetNode())) && (r.GetVolume() == "" || volume(r.GetVolume()))
 }
 
-// whereabouts says which node and which volume a key is about, where it is still known.
-func whereabouts(v state.View, k model.Key) (node, volume string) {
-	first, second, _ := strings.Cut(k.Name, "/")
-	o, _ := v.Object(k)
-	switch k.Kind {
-	case model.KindNode, model.KindNodeStatus, model.KindLVG, model.KindCapacity:
-		return first, ""
-	case model.KindVolume, model.KindVolumeStatus, model.KindDecision:
-		return "", first
-	case model.KindAttachment:
-		return second, first
-	case model.KindReplica:
-		if r, ok := o.(*model.Replica); ok {
-			node = r.Node
+// isAbout says of nodes and of volumes whether a transaction is about them.
+func isAbout(h state.Header) (node, volume func(name string) bool) {
+	nodes, volumes := slices.Clone(h.Nodes), slices.Clone(h.Volumes)
+	for _, keys := range [][]model.Key{h.Put, h.Delete} {
+		for _, k := range keys {
+			n, v := state.Whereabouts(k, nil)
+			nodes, volumes = append(nodes, n), append(volumes, v)
 		}
-		return node, first
-	case model.KindReservation:
-		if r, ok := o.(*model.Reservation); ok {
-			volume, _, _ = strings.Cut(r.Owner, "/")
-			return r.Pool.Node, volume
-		}
-	case model.KindOperation:
-		if op, ok := o.(*model.Operation); ok {
-			return op.Node, op.Volume
-		}
-	default: // the others belong to no node and no volume
 	}
-	return "", ""
+	return func(name string) bool { return slices.Contains(nodes, name) },
+		func(name string) bool { return slices.Contains(volumes, name) }
 }

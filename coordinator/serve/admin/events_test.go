@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -76,7 +77,7 @@ func TestEventsHaveKinds(t *testing.T) {
 			h.Refusal = &model.Refusal{Constraint: tc.refuse}
 		}
 		got := kindOfEvent(h)
-		if !concerns(state.NewStore(state.Options{}).View(), h, &adminv1.ListEventsRequest{}) {
+		if !concerns(h, &adminv1.ListEventsRequest{}) {
 			got = ""
 		}
 		if got != tc.want {
@@ -101,4 +102,54 @@ func TestEventsOfOneKindAreListed(t *testing.T) {
 	}
 	_, err = (&events{api: w.api}).List(w.ctx, &adminv1.ListEventsRequest{Kinds: []string{"fences"}})
 	refused(t, err, model.ErrInvalid, "want one of placement, reject")
+}
+
+// TestEventsAreFoundByNodeAndVolumeForEver asks when what the events were about is gone.
+func TestEventsAreFoundByNodeAndVolumeForEver(t *testing.T) {
+	w := newWorld(t)
+	apply := func(b *state.Build, want error) {
+		t.Helper()
+		txn, err := b.Txn()
+		if err == nil {
+			_, err = w.Propose(t.Context(), txn)
+		}
+		if !errors.Is(err, want) {
+			t.Fatalf("%s: %v", txn.Cause, err)
+		}
+	}
+	replica := model.Replica{Meta: model.Meta{Name: "gone/0"}, Volume: "gone", Type: model.Diskful}
+	placed := replica
+	placed.Node = "n1"
+	second := model.Replica{Meta: model.Meta{Name: "gone/1"}, Volume: "gone", ID: 1, Type: model.Diskful, Node: "n1"}
+	op := &model.Operation{Meta: model.Meta{Name: "op-1"}, Node: "n1", Volume: "gone"}
+	apply(state.NewTxn("admin/anna", "make it").PutAnyway(&replica), nil)
+	apply(state.NewTxn("controller/scheduling", "place it").PutAnyway(&placed), nil)
+	apply(state.NewTxn("controller/scheduling", "place another").PutAnyway(&second), model.ErrExists)
+	apply(state.NewTxn("controller/formation", "order it").PutAnyway(op), nil)
+	for _, k := range []model.Key{op.Key(), placed.Key()} {
+		o, _ := w.Store.View().Object(k)
+		apply(state.NewTxn("controller/release", "remove "+k.String()).Delete(o), nil)
+	}
+	onNode := []string{"place it", "place another", "order it", "remove operation/op-1", "remove replica/gone/0"}
+	for _, tc := range []struct {
+		ask  *adminv1.ListEventsRequest
+		want []string
+	}{
+		{&adminv1.ListEventsRequest{Node: "n1"}, onNode},
+		{&adminv1.ListEventsRequest{Volume: "gone"}, append([]string{"make it"}, onNode...)},
+		{&adminv1.ListEventsRequest{Node: "n2"}, nil},
+		{&adminv1.ListEventsRequest{Node: "n1", Volume: "other"}, nil},
+	} {
+		got, err := (&events{api: w.api}).List(w.ctx, tc.ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var causes []string
+		for _, e := range got.GetEvents() {
+			causes = append(causes, e.GetCause())
+		}
+		if diff := cmp.Diff(tc.want, causes); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tc.ask, diff)
+		}
+	}
 }
