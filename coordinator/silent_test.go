@@ -28,8 +28,10 @@ type silentWorld struct {
 	asked []string
 }
 
-// Propose applies a transaction at once.
+// Propose applies a transaction at once, one after the other: several doors answer at a time.
 func (w *silentWorld) Propose(_ context.Context, t state.Txn) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return statetest.Apply(w.store, time.Now(), t)
 }
 

@@ -167,7 +167,7 @@ func (j judge) created(waiting []string) Verdict {
 	var out []string
 	for _, r := range j.in.Reservations {
 		i := slices.IndexFunc(j.in.Nodes, func(n compare.Node) bool { return n.Name == r.Pool.Node })
-		if i < 0 || r.LVUUID == "" {
+		if i < 0 || r.LVUUID == "" || r.OwnerKind == model.OwnerOrphan { // an orphan goes because a person names it
 			continue
 		}
 		vg, _ := j.in.Nodes[i].Seen.VG(r.Pool.VG)

@@ -96,6 +96,18 @@ func bootstrapping(in *invariant.Input) {
 	st.Formed, st.Formation = false, &model.Transition{Steps: []model.TransitionStep{{Name: formation.BootstrapData, Status: model.StepActive}}}
 }
 
+func TestAnOrphanThatIsKeptNeedsNoTagsOfItsReservation(t *testing.T) {
+	t.Parallel()
+	in := sound()
+	in.Reservations[0].OwnerKind = model.OwnerOrphan
+	in.Nodes[0].Seen.VGs[0].LVs[0].Reservation = "of-before"
+	for _, v := range invariant.Judge(in) {
+		if v.ID == "I6" && v.Status != model.True {
+			t.Errorf("%s: %q", v.Status, v.Findings)
+		}
+	}
+}
+
 func TestTheFirstDataOfAVolumeAreNoSecondFormation(t *testing.T) {
 	t.Parallel()
 	in := sound()
