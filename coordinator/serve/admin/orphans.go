@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -41,7 +42,7 @@ func (s *orphans) List(_ context.Context, q *adminv1.ListRequest) (*adminv1.List
 	return out, nil
 }
 
-// all lists those of the nodes that have reported, and those on their way out.
+// all lists those of the nodes that have reported, and those on their way out, by name.
 func (s *orphans) all() []orphan {
 	v, seen := s.Store.View(), s.Inventory.View()
 	in := control.Comparison(v, seen)
@@ -66,7 +67,9 @@ func (s *orphans) all() []orphan {
 			}, r})
 		}
 	}
-	return append(out, s.leftovers(v)...)
+	out = append(out, s.leftovers(v)...)
+	slices.SortStableFunc(out, func(a, b orphan) int { return cmp.Compare(a.GetMeta().GetName(), b.GetMeta().GetName()) })
+	return out
 }
 
 func lvOrphan(v state.View, n *inventory.Node, d compare.Difference) orphan {
