@@ -19,7 +19,7 @@ import (
 
 const (
 	callTimeout = 30 * time.Second // of one call, unless --timeout says something else
-	election    = 5 * time.Second  // how long calls are repeated while coordinators answer that they have no leader
+	election    = 15 * time.Second // how long calls are repeated while coordinators answer that they have no leader: two rounds of votes, on a slow machine
 	again       = 500 * time.Millisecond
 	maxAnswer   = 256 << 20 // bytes of one answer
 	staleHeader = "rvol-stale"
