@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"rvol/coordinator/decide/resync"
 	"rvol/drbd"
 	adminv1 "rvol/proto/admin/v1"
 )
@@ -60,6 +61,7 @@ func (r *run) until(ctx context.Context, what string, why func(context.Context) 
 	for begun := time.Now(); time.Since(begun) < r.patience && r.failed() == nil; {
 		time.Sleep(5 * time.Second)
 		r.check(ctx)
+		r.obey(ctx)
 		before := said
 		if said = why(ctx); said != before && said != "" {
 			r.say("not yet: %s", said)
@@ -71,6 +73,36 @@ func (r *run) until(ctx context.Context, what string, why func(context.Context) 
 	}
 	r.wrongf("I7: %s: not after %s without faults: %s\n%s", what, r.patience, said, r.kernels(ctx))
 	return false
+}
+
+// obey does what operators are told where DRBD 8.4 waits to hear that the other copy is filled,
+// and the agent there was not alive to say it.
+func (r *run) obey(ctx context.Context) {
+	for _, v := range r.left() {
+		r.mu.Lock()
+		told := slices.ContainsFunc(v.seen.GetConditions(), func(c *adminv1.Condition) bool {
+			return c.GetReason() == resync.Unnoticed
+		})
+		r.mu.Unlock()
+		if !told {
+			continue
+		}
+		for _, n := range r.s.Nodes() {
+			tool := drbd.New(n.DRBD.Run, r.DRBD)
+			up, err := tool.Status(ctx, "rvol-"+v.name)
+			if err != nil || !slices.ContainsFunc(up.Peers, filled) {
+				continue // it is not there, or it is the one that waits
+			}
+			for _, d := range up.Devices {
+				r.say("%s is told by %s that it is filled: %v", v.name, n.Name, tool.TellPeer(ctx, d.Minor))
+			}
+		}
+	}
+}
+
+// filled says that nothing is copied to or from a peer, as far as is known here.
+func filled(p drbd.Peer) bool {
+	return !slices.ContainsFunc(p.Devices, func(d drbd.PeerDevice) bool { return d.Repl != drbd.Established })
 }
 
 // kernels is what DRBD has of the volumes that are not well, for people.
