@@ -49,7 +49,7 @@ var mendings = []mending{
 	},
 }
 
-// sampled is how many points are left out between two that are tried, unless RVOL_SWEEP is all.
+// sampled is how many points are left out between two that are tried, unless RVOL_SWEEP is whole.
 const sampled = 4
 
 // TestWhatMendsMayDieBetweenAnyTwoSteps ends the agents that verify, resolve and recover a volume,
@@ -61,7 +61,7 @@ func TestWhatMendsMayDieBetweenAnyTwoSteps(t *testing.T) {
 		for _, what := range mendings {
 			for i, victim := range what.victims {
 				for _, power := range []bool{false, true} {
-					if all := os.Getenv("RVOL_SWEEP") == "all"; !all && power != (version.Is84() == (i == 0)) {
+					if whole := os.Getenv("RVOL_SWEEP") == "whole"; !whole && power != (version.Is84() == (i == 0)) {
 						continue // each victim and each loss has its turn on one version
 					}
 					t.Run(fmt.Sprintf("%s on %s of DRBD %s, power lost %t", what.name, victim, version.Kernel, power), func(t *testing.T) {
@@ -113,7 +113,7 @@ func (m *mender) sweep() {
 	}
 	m.prepare(m)
 	first, stride := 1+len(m.name)%sampled, sampled // not the same points for each
-	if os.Getenv("RVOL_SWEEP") == "all" {
+	if os.Getenv("RVOL_SWEEP") == "whole" {
 		first, stride = 1, 1
 	}
 	for point := first; point <= most; point += stride {
@@ -346,7 +346,7 @@ const recovered = 40
 func (m *mender) loseTheBetterCopies() {
 	m.t.Helper()
 	for i := range recovered {
-		if os.Getenv("RVOL_SWEEP") != "all" && i > recovered/sampled {
+		if os.Getenv("RVOL_SWEEP") != "whole" && i > recovered/sampled {
 			break
 		}
 		m.form(fmt.Sprintf("v%d", i+1))
