@@ -115,8 +115,11 @@ func TestARestoredStateReplacesAllAndBeginsToReconcile(t *testing.T) {
 		if err := c.restore("c2", "test", snapshotOf(t, "other")); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "the snapshot is of another cluster, other") {
 			t.Errorf("restore of another cluster's snapshot: %v, want InvalidArgument", err)
 		}
-		if now, err := c.status("c1", false); err != nil || now.GetIncarnation() != 1 || now.GetAppliedIndex() != before.GetAppliedIndex() {
+		if now, err := c.status("c1", false); err != nil || now.GetIncarnation() != 1 || now.GetReconciling() {
 			t.Errorf("after what was refused: %v, %v, want nothing changed", now, err)
+		}
+		if list, _, err := c.poolsVia("c3"); err != nil || len(list) != 2 {
+			t.Errorf("after what was refused: pools %v, %v, want both", list, err)
 		}
 		if err := c.restore("c2", "test", saved); err != nil {
 			t.Fatal(err)
