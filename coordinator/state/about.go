@@ -41,17 +41,33 @@ func Whereabouts(k model.Key, o model.Object) (node, volume string) {
 // the objects that tell may be gone when somebody asks.
 type about struct{ nodes, volumes []string }
 
-// about is what is known before txn is applied: what it removes tells nothing afterwards.
-func (t *tables) about(txn Txn) (a about) {
+// about tells it of a transaction that was carried out as d; nil: it was refused, or repeated,
+// and the state is as it was.
+func (t *tables) about(txn Txn, d *draft) (a about) {
+	if d != nil {
+		for _, c := range d.changes {
+			a.add(c.object, c.before)
+			a.add(c.object, c.after)
+		}
+		return a
+	}
 	for _, p := range txn.Put {
-		o, _ := t.get(p.Key)
-		a.add(p.Key, o)
+		if o, err := t.decodePut(p); err == nil {
+			a.add(p.Key, o)
+		}
+		a.there(p.Key, t)
 	}
 	for _, k := range txn.Delete {
-		o, _ := t.get(k)
-		a.add(k, o)
+		a.there(k, t)
 	}
 	return a
+}
+
+// there adds what the object tells that is there.
+func (a *about) there(k model.Key, t *tables) {
+	if o, ok := t.get(k); ok {
+		a.add(k, o)
+	}
 }
 
 func (a *about) add(k model.Key, o model.Object) {

@@ -9,8 +9,8 @@ import (
 )
 
 // apply judges one transaction and, when nothing speaks against it, carries it out. It
-// returns the keys that changed.
-func (t *tables) apply(txn Txn) (Result, []model.Key) {
+// returns what it carried out; nil: nothing.
+func (t *tables) apply(txn Txn) (Result, *draft) {
 	var content Hash
 	if txn.RequestID != "" {
 		content = contentHash(txn)
@@ -19,15 +19,15 @@ func (t *tables) apply(txn Txn) (Result, []model.Key) {
 		}
 	}
 	d, refusal := t.judge(txn)
-	res, changed := Result{Refusal: refusal}, []model.Key(nil)
+	res := Result{Refusal: refusal}
 	if refusal == nil {
 		t.commit(d)
-		res.Revision, changed = t.index, d.keys()
+		res.Revision = t.index
 	}
 	if txn.RequestID != "" {
 		t.remember(txn.RequestID, request{Content: content, Result: res})
 	}
-	return res, changed
+	return res, d
 }
 
 // A draft is the state as a transaction would leave it: what it changes, over tables.

@@ -51,9 +51,8 @@ func (h Header) sum(s *hasher) Hash {
 	return s.result(Result{Revision: h.Revision, Refusal: h.Refusal}).sum()
 }
 
-// audit extends the chain by transaction number n of the entry being applied. was: what it is
-// about, as far as that was known before it was applied.
-func (t *tables) audit(n, of int, txn Txn, res Result, was about) Header {
+// audit extends the chain by transaction number n of the entry being applied.
+func (t *tables) audit(n, of int, txn Txn, res Result, is about) Header {
 	h := Header{
 		Index: t.index, Number: n, Of: of, Time: t.time,
 		Actor: txn.Actor, Cause: txn.Cause, RequestID: txn.RequestID,
@@ -61,19 +60,9 @@ func (t *tables) audit(n, of int, txn Txn, res Result, was about) Header {
 	}
 	for _, p := range txn.Put {
 		h.Put = append(h.Put, p.Key)
-		was.add(p.Key, t.proposed(p, res))
 	}
-	h.Nodes, h.Volumes = was.nodes, was.volumes
+	h.Nodes, h.Volumes = is.nodes, is.volumes
 	h.Hash = h.sum(t.writing.hasher)
 	t.chain = h.Hash
 	return h
-}
-
-// proposed is the object that a transaction put, or would have; nil: it cannot be read.
-func (t *tables) proposed(p Put, res Result) model.Object {
-	o, _ := t.get(p.Key)
-	if res.Refusal != nil {
-		o, _ = t.decodePut(p)
-	}
-	return o
 }

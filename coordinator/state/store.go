@@ -85,11 +85,11 @@ func (s *Store) applyEntry(index uint64, e Entry) ([]Result, []model.Key, error)
 		if err := s.serves(s.t.format); err != nil {
 			return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)
 		}
-		var keys []model.Key
-		was := s.t.about(txn)
-		results[i], keys = s.t.apply(txn)
-		changed = append(changed, keys...)
-		headers[i] = s.t.audit(i, len(e.Txns), txn, results[i], was)
+		var d *draft
+		if results[i], d = s.t.apply(txn); d != nil {
+			changed = append(changed, d.keys()...)
+		}
+		headers[i] = s.t.audit(i, len(e.Txns), txn, results[i], s.t.about(txn, d))
 	}
 	if err := s.serves(s.t.format); err != nil {
 		return nil, nil, fmt.Errorf("apply entry %d: %w", index, err)
