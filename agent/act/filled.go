@@ -49,20 +49,23 @@ func (e *Engine) tellsIn(name string) time.Duration {
 func (e *Engine) doFilled(ctx context.Context, in decide.Input, step decide.Step) error {
 	switch s := step.(type) {
 	case decide.RememberFilled: // before its end is waited for: this process may not live to see that
-		return e.untold(in, s.Resource, s.Number, s.Reservation, true)
+		return e.untold(in, s.Resource, s.Number, s.Reservation, decide.BackingFact{Untold: true})
 	case decide.TellPeer:
+		if err := e.untold(in, s.Resource, s.Number, s.Reservation, decide.BackingFact{Untold: true, Telling: true}); err != nil {
+			return err
+		}
 		if err := e.DRBD.Tool().TellPeer(ctx, s.Minor); err != nil {
 			return err
 		}
-		return e.untold(in, s.Resource, s.Number, s.Reservation, false)
+		return e.untold(in, s.Resource, s.Number, s.Reservation, decide.BackingFact{})
 	}
 	return fmt.Errorf("no way to %s", step)
 }
 
 // untold writes down whether there is something to tell of a device, which is all that was seen of it so far.
-func (e *Engine) untold(in decide.Input, resource string, number int, reservation string, is bool) error {
+func (e *Engine) untold(in decide.Input, resource string, number int, reservation string, is decide.BackingFact) error {
 	fact := e.Journal.Facts().Backings[reservation]
-	fact.Untold = is
+	fact.Untold, fact.Telling = is.Untold, is.Telling
 	if err := e.Journal.Backing(reservation, fact); err != nil {
 		return err
 	}

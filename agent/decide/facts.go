@@ -62,6 +62,8 @@ type BackingFact struct {
 	MetaAt int64 `json:"meta_at,omitempty"`
 	// Untold: DRBD 8.4 fills it, or has, and the peer was not told anew that this is over.
 	Untold bool `json:"untold,omitempty"`
+	// Telling: it is being told, by a pause of resyncs that may not have ended yet.
+	Telling bool `json:"telling,omitempty"`
 }
 
 // of says that the fact is about this very volume.

@@ -33,10 +33,10 @@ func (p *planner) tellPeer(r Resource) {
 		if d.Backing == nil || !p.attached(d) {
 			continue
 		}
-		switch untold := p.in.Facts.Backings[d.Backing.Reservation].Untold; {
-		case !untold && p.filled(d):
+		switch fact := p.in.Facts.Backings[d.Backing.Reservation]; {
+		case !fact.Untold && p.filled(d):
 			p.add(RememberFilled{Reservation: d.Backing.Reservation, Resource: r.Name, Number: d.Number})
-		case untold && p.in.Facts.Rests:
+		case fact.Telling || fact.Untold && p.in.Facts.Rests: // who died while telling has left the next resync paused
 			p.add(TellPeer{Reservation: d.Backing.Reservation, Resource: r.Name, Number: d.Number, Minor: d.Minor})
 		}
 	}

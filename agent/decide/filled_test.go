@@ -34,6 +34,12 @@ func TestThePeerIsToldAnewOfWhatWasFilled(t *testing.T) {
 		{"it was told", empty(v84).formed().with(ends(2)).with(told(2)).with(rests), ""},
 		{"it was filled just now", empty(v84).formed().with(ends(2)).with(told(1)).with(untold), ""},
 		{"and a while ago", empty(v84).formed().with(ends(2)).with(told(1)).with(untold).with(rests), tell},
+		{"it is filled again, and somebody died while telling", empty(v84).formed().with(untold).with(func(w *world) {
+			f := w.Facts.Backings["res-0"]
+			f.Telling = true
+			w.Facts.Backings["res-0"] = f
+		}).with(repl(drbd.PausedSyncT)), tell},
+		{"it is filled again, and somebody paused that", empty(v84).formed().with(untold).with(repl(drbd.PausedSyncT)), ""},
 		{"before this agent began", empty(v84).formed().with(untold).with(rests), tell},
 		{"without a coordinator", empty(v84).formed().with(untold).with(rests).with(func(w *world) { w.Facts.Confirmed = false }), tell},
 		{"in use", empty(v84).formed().with(untold).with(rests).with(func(w *world) {
