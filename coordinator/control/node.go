@@ -53,11 +53,13 @@ func (c Node) Decide(w World, key string) (Outcome, error) {
 		n.Fenced = nil
 		return Outcome{Txn: state.NewTxn(Actor(c), fmt.Sprintf("node %s is back and Secondary: lift its fence", key)).Put(n)}, nil
 	}
-	// After an election nobody is declared NotReady before one full interval has passed.
+	// After an election nobody is declared NotReady before one full interval has passed. A registration counts as a sign of
+	// life of its own: it is committed before the session it opens is heard.
 	leading := w.Held("leading", true)
-	silence := leading
+	w.Held(registration(st.Epoch-1), false)
+	silence := min(leading, w.Held(registration(st.Epoch), true))
 	if seen != nil {
-		silence = min(leading, w.Now.Sub(seen.Heard))
+		silence = min(silence, w.Now.Sub(seen.Heard))
 	}
 	gone := silence >= c.NotReadyAfter && leading >= c.NotReadyAfter+c.Interval
 	if b := c.judge(w, st, seen, gone, silence); b != nil {
@@ -65,6 +67,9 @@ func (c Node) Decide(w World, key string) (Outcome, error) {
 	}
 	return Outcome{Again: c.Interval}, nil
 }
+
+// registration names that the epoch-th registration of a node is known here.
+func registration(epoch uint64) string { return fmt.Sprintf("epoch %d", epoch) }
 
 // judge writes what changed about the node; nil: nothing did.
 func (c Node) judge(w World, st *model.NodeStatus, seen *inventory.Node, gone bool, silence time.Duration) *state.Build {
