@@ -119,7 +119,7 @@ func single(dir string, onFatal func(error)) (*consensus.Node, *state.Store, err
 	if err := node.Bootstrap(consensus.Server{ID: "n1", Addr: "n1"}); err != nil && !errors.Is(err, model.ErrExists) {
 		return nil, nil, errors.Join(err, node.Close())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for l := range node.LeaderChanges(ctx) {
 		if l.Leading {
@@ -168,7 +168,7 @@ func TestAProcessThatIsKilledLosesNothing(t *testing.T) {
 // killed a little after it would have met one.
 func run(t *testing.T, dir, fault string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir, childFault+"="+fault)

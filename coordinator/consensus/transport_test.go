@@ -106,7 +106,7 @@ func overNetwork(t *testing.T, id string, l net.Listener, config *tls.Config) (*
 }
 
 func TestMembersOverMutualTLS(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	certificate := authority(t)
 	first := listen(t)

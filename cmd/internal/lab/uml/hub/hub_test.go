@@ -104,7 +104,7 @@ func (s *station) receive(patience time.Duration) (string, bool) {
 
 func (s *station) want(text string) {
 	s.t.Helper()
-	if got, ok := s.receive(5 * time.Second); !ok || got != text {
+	if got, ok := s.receive(time.Minute); !ok || got != text {
 		s.t.Fatalf("station %d received %q, wanted %q", s.mac, got, text)
 	}
 }
@@ -194,7 +194,7 @@ func TestANodeThatBootsAgainTakesItsPortOver(t *testing.T) {
 	h, dir := listen(t, "n1", "n2")
 	old := connect(t, dir, "n2", 2)
 	a, b := connect(t, dir, "n1", 1), connect(t, dir, "n2", 2)
-	old.conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // a socket can
+	old.conn.SetReadDeadline(time.Now().Add(time.Minute)) // a socket can
 	if n, err := old.conn.Read(make([]byte, 100)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the old connection still lives: %d, %v", n, err)
 	}
