@@ -59,7 +59,7 @@ func OnThisMachine(ctx context.Context, o RunOptions, version string, log *slog.
 		Find:         func(tool string) error { _, err := h.Find(tool); return err },
 		Stuck:        func() []string { return stuck(h) },
 		Addresses:    HostAddresses(place.Addresses, scopeOf(place.Lab), log),
-		Dial:         DialWith(source, TCP),
+		Dial:         DialWith(source, TCP, nil),
 		Coordinators: slices.Concat(o.Coordinators, place.Coordinators),
 		Notify:       systemd{},
 		Health:       HostHealth(health, scopeOf(place.Lab)),

@@ -37,9 +37,9 @@ func connect(addr string, dial NetDialer, config *tls.Config) (*grpc.ClientConn,
 	return conn, nil
 }
 
-// DialWith makes Config.Dial of the machine's certificate.
-func DialWith(source *identity.Source, dial NetDialer) func(context.Context, string) (grpc.ClientConnInterface, error) {
-	config := identity.ClientTLS(source, identity.Peers{Allow: identity.AllowRoles(identity.Server)})
+// DialWith makes Config.Dial of the machine's certificate. The clock says whether others' are in their time; nil: time.Now.
+func DialWith(source *identity.Source, dial NetDialer, clock func() time.Time) func(context.Context, string) (grpc.ClientConnInterface, error) {
+	config := identity.ClientTLS(source, identity.Peers{Allow: identity.AllowRoles(identity.Server), Now: clock})
 	return func(_ context.Context, addr string) (grpc.ClientConnInterface, error) {
 		return connect(addr, dial, config)
 	}

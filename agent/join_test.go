@@ -207,7 +207,7 @@ func TestCertificatesRenewThemselves(t *testing.T) {
 		source := identity.NewSource(own)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		renewal := agent.Renewal{State: dir, Source: source, Coordinators: []string{"a"}, Dial: agent.DialWith(source, dial), Log: slog.New(slog.DiscardHandler)}
+		renewal := agent.Renewal{State: dir, Source: source, Coordinators: []string{"a"}, Dial: agent.DialWith(source, dial, nil), Log: slog.New(slog.DiscardHandler)}
 		go func() { ended <- renewal.Run(ctx) }()
 		time.Sleep(29 * 24 * time.Hour)
 		synctest.Wait()

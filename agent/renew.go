@@ -21,20 +21,24 @@ type Renewal struct {
 	Source       *identity.Source
 	Coordinators []string
 	Dial         func(ctx context.Context, addr string) (grpc.ClientConnInterface, error)
+	Clock        func() time.Time // nil: time.Now
 	Log          *slog.Logger
 }
 
 const (
-	renewLook    = time.Hour // how often the clock is compared: it may have been set
+	renewLook    = 10 * time.Minute // how often the clock is compared: it may have been set
 	renewRetry   = 5 * time.Minute
 	renewTimeout = 20 * time.Second
 )
 
 // Run renews for as long as ctx lasts.
 func (r Renewal) Run(ctx context.Context) error {
+	if r.Clock == nil {
+		r.Clock = time.Now
+	}
 	for {
 		wait := renewLook
-		if own, err := r.Source.Current(); err == nil && !time.Now().Before(identity.RenewAt(own.Certificate())) {
+		if own, err := r.Source.Current(); err == nil && identity.Due(own.Certificate(), r.Clock()) {
 			if err := r.renew(ctx); err != nil {
 				wait = renewRetry
 				r.Log.WarnContext(ctx, "certificate not renewed", "err", err, "again", wait)

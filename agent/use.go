@@ -99,7 +99,7 @@ func (u Use) bounded(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // anyone asks the coordinators in turn until one has an answer.
 func (u Use) anyone(ctx context.Context, source *identity.Source, coordinators []string, ask question) (done bool, why string, err error) {
-	dial := DialWith(source, u.Dial)
+	dial := DialWith(source, u.Dial, nil)
 	for _, addr := range coordinators {
 		done, why, err = u.one(ctx, addr, dial, ask)
 		if c := status.Code(err); err == nil || c != codes.Unavailable && c != codes.DeadlineExceeded {

@@ -49,9 +49,9 @@ func (c *cluster) made(by string, a AdminCert) clientconfig.Config {
 		c.t.Fatal(err)
 	}
 	m := &member{
-		Config: Config{Dial: c.net.dial}, store: c.remembered(), office: enroll.Office{Sealing: sealing},
+		Config: Config{Dial: c.net.dial, Clock: time.Now}, store: c.remembered(), office: enroll.Office{Sealing: sealing},
 	}
-	m.known = &acquaintances{source: identity.NewSource(own), store: m.store, lapsed: map[identity.ID]error{}}
+	m.known = &acquaintances{source: identity.NewSource(own), clock: time.Now, store: m.store, lapsed: map[identity.ID]error{}}
 	m.leadership = newLeadership(nil, m.store)
 	m.leadership.set(consensus.Leadership{Leader: "c1"})
 	made, err := m.adminCert(a)

@@ -52,6 +52,10 @@ type Config struct {
 
 	Free func() (consensus.Space, error) // room under Dir; nil: its file system is asked
 
+	// Clock is the machine's, which somebody may set: what people and certificates call now.
+	// How long something lasts is measured by package time alone. Nil: time.Now.
+	Clock func() time.Time
+
 	Version string
 	Log     *slog.Logger
 }
@@ -67,6 +71,9 @@ func (c *Config) setDefaults() {
 	c.Leftovers = c.Leftovers.OrDefault()
 	if c.Dial == nil {
 		c.Dial = dialTCP
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 	if c.Notify == nil {
 		c.Notify = func(string) {}

@@ -92,7 +92,7 @@ func (m *member) load() (err error) {
 	}
 	m.store = state.NewStore(state.Options{Sink: m.trail})
 	m.source = identity.NewSource(own)
-	m.known = &acquaintances{dir: m.Dir, store: m.store, source: m.source, log: m.Log, lapsed: map[identity.ID]error{}}
+	m.known = &acquaintances{dir: m.Dir, store: m.store, source: m.source, clock: m.Clock, log: m.Log, lapsed: map[identity.ID]error{}}
 	m.known.saved, err = loadRoster(m.Dir)
 	return err
 }
@@ -101,7 +101,7 @@ func (m *member) load() (err error) {
 func (m *member) join(t consensus.Transport) (err error) {
 	m.node, err = consensus.New(consensus.Config{
 		ID: m.place.Name, Dir: raftDir(m.Dir), Transport: t, Store: m.store, Logger: m.Log,
-		HeartbeatTimeout: m.Election, ElectionTimeout: m.Election, StableFor: m.StableFor, Free: m.Free,
+		HeartbeatTimeout: m.Election, ElectionTimeout: m.Election, StableFor: m.StableFor, Free: m.Free, Clock: m.Clock,
 		OnFatal: func(err error) { m.failed <- err },
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *member) serve(ctx context.Context) error {
 	api := admin.Services(m.admin())
 	m.measure(api)
 	server := serve.New(serve.Config{
-		In: m.known.api(), Out: m.known.out(), Known: m.known.key, Cluster: m.leadership,
+		In: m.known.api(), Out: m.known.out(), Known: m.known.key, Clock: m.Clock, Cluster: m.leadership,
 		Store: m.store, Dial: m.Dial, Log: m.Log,
 		Services: []func(grpc.ServiceRegistrar){api, agents.Service(m.agents()), health.Service(m.ready)},
 		Limits:   m.Limits,

@@ -8,7 +8,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -93,7 +92,7 @@ func (m *member) browserCert(host string) (tls.Certificate, error) {
 	if !slices.Contains(hosts, host) {
 		hosts = append(hosts, host)
 	}
-	return web.Certificate(filepath.Join(m.Dir, "dashboard.pem"), hosts, time.Now())
+	return web.Certificate(filepath.Join(m.Dir, "dashboard.pem"), hosts, m.Clock())
 }
 
 func isLocal(host string) bool {

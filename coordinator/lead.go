@@ -80,7 +80,7 @@ func (m *member) control(ctx context.Context) {
 		}
 	})()
 	control.Run(ctx, control.Sources{
-		Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Log: m.Log, Meter: m.metrics.Controllers(),
+		Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Log: m.Log, Meter: m.metrics.Controllers(), Clock: m.Clock,
 	}, m.controllers()...)
 }
 

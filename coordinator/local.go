@@ -184,7 +184,7 @@ func (m *member) adminCert(a AdminCert) (localAnswer, error) {
 			p.Endpoints = append(p.Endpoints, member.APIAddr)
 		}
 	}
-	c, err := certify(ca, p, time.Now())
+	c, err := certify(ca, p, m.Clock())
 	return localAnswer{Cluster: c.Cluster, Endpoints: c.Endpoints, CA: c.CA, Cert: c.Cert, Key: c.Key}, err
 }
 

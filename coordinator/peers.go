@@ -18,6 +18,7 @@ type acquaintances struct {
 	dir    string
 	store  *state.Store
 	source *identity.Source
+	clock  func() time.Time
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -29,7 +30,7 @@ type acquaintances struct {
 func (a *acquaintances) api() *tls.Config {
 	return a.also(a.settle, identity.JoinServerTLS(a.source, identity.Peers{
 		Allow: identity.AllowRoles(identity.Server, identity.Agent, identity.Viewer, identity.Operator, identity.Admin),
-		Known: a.machine, Lapsed: a.noteLapse,
+		Known: a.machine, Lapsed: a.noteLapse, Now: a.clock,
 	}))
 }
 
@@ -53,6 +54,7 @@ func (a *acquaintances) members() identity.Peers {
 		Allow:  identity.AllowRoles(identity.Server),
 		Known:  func(identity.Fingerprint, identity.ID) error { return nil },
 		Lapsed: a.noteLapse,
+		Now:    a.clock,
 	}
 }
 
@@ -84,7 +86,7 @@ func (a *acquaintances) member(p identity.Peer) error {
 	if issued := identity.IssuedAt(p.Cert); !issued.After(r.Time) {
 		return fmt.Errorf("check the key of %s: %w", p.ID, identity.ErrUnknownKey)
 	}
-	return p.CheckTime(time.Now())
+	return p.CheckTime(a.clock())
 }
 
 // noteLapse hears of certificates out of their time that are taken all the same.
@@ -99,7 +101,7 @@ func (a *acquaintances) noteLapse(p identity.Peer, why error) {
 
 // settle forgets the lapse of somebody who shows a certificate in its time.
 func (a *acquaintances) settle(p identity.Peer) error {
-	if p.CheckTime(time.Now()) == nil {
+	if p.CheckTime(a.clock()) == nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		delete(a.lapsed, p.ID)

@@ -51,7 +51,7 @@ func (m *member) renewOnce(ctx context.Context) time.Duration {
 
 func (m *member) due() bool {
 	own, err := m.source.Current()
-	if err != nil || !time.Now().Before(identity.RenewAt(own.Certificate())) {
+	if err != nil || identity.Due(own.Certificate(), m.Clock()) {
 		return err == nil
 	}
 	known, ok := state.Get[*model.Member](m.store.View(), m.place.Name)

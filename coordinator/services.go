@@ -15,7 +15,7 @@ import (
 func (m *member) admin() admin.Config {
 	c := admin.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
-		Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
+		Clock: m.Clock, Raft: raftView{m.node}, Trail: m.trail, Leadership: m.leadership.Leadership, Lapse: m.known.lapse,
 		Collects: m.collects, Self: m.self, Scrape: m.scrape, Secrets: m.secrets, Leftovers: m.Leftovers,
 	}
 	if m.web != nil {
@@ -29,7 +29,7 @@ func (m *member) agents() agents.Config {
 	return agents.Config{
 		Name: m.place.Name, Store: m.store, Inventory: m.inventory, Proposer: m.proposer, Office: m.office,
 		Collects: m.collects, Leadership: m.leadership.Leadership, Volumes: admin.Volumes(m.admin()), Heartbeat: m.Heartbeat,
-		Loopback: m.LabLoopback, Log: m.Log,
+		Loopback: m.LabLoopback, Clock: m.Clock, Log: m.Log,
 	}
 }
 

@@ -42,6 +42,7 @@ type Config struct {
 	StableFor         time.Duration         // a caught-up non-voter becomes a voter after; 10 s
 	Stores            *Stores               // in place of those in Dir
 	Free              func() (Space, error) // of the file system under Dir
+	Clock             func() time.Time      // that a leader writes into entries; time.Now
 }
 
 const logCache = 512 // entries
@@ -115,6 +116,9 @@ func (c *Config) setDefaults() {
 	setDefault(&c.StableFor, 10*time.Second)
 	if c.Free == nil {
 		c.Free = func() (Space, error) { return spaceOf(c.Dir) }
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 }
 

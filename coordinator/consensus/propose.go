@@ -133,7 +133,7 @@ func (n *Node) launch(batch []*proposal) (flight, bool) {
 		for i, p := range batch {
 			txns[i] = p.txn
 		}
-		entry = state.EncodeEntry(time.Now(), txns...)
+		entry = state.EncodeEntry(n.cfg.Clock(), txns...)
 	}
 	if err != nil {
 		for _, p := range batch {

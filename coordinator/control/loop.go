@@ -20,7 +20,8 @@ type Sources struct {
 	Inventory *inventory.Inventory
 	Proposer  state.Proposer
 	Log       *slog.Logger
-	Meter     Meter // nil: nobody asks how it goes
+	Meter     Meter            // nil: nobody asks how it goes
+	Clock     func() time.Time // of the wall; nil: time.Now
 }
 
 // workers is how many keys of one controller may be decided at a time, so that their
@@ -59,6 +60,9 @@ type loop struct {
 func newLoop(c Controller, s Sources) *loop {
 	if s.Meter == nil {
 		s.Meter = noMeter{}
+	}
+	if s.Clock == nil {
+		s.Clock = time.Now
 	}
 	return &loop{
 		c: c, s: s, q: newQueue(), tries: map[string]int{},
@@ -197,7 +201,7 @@ func (l *loop) waits(v state.View) bool {
 
 func (l *loop) world(key string) World {
 	return World{
-		State: l.s.Store.View(), Latest: l.s.Store.View, Inventory: l.s.Inventory.View(), Now: time.Now(), Fresh: crand.Text,
+		State: l.s.Store.View(), Latest: l.s.Store.View, Inventory: l.s.Inventory.View(), Now: l.s.Clock(), Fresh: crand.Text,
 		Held: func(name string, holding bool) time.Duration { return l.timer.lasting(key+"\x00"+name, holding) },
 	}
 }

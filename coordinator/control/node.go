@@ -59,7 +59,7 @@ func (c Node) Decide(w World, key string) (Outcome, error) {
 	w.Held(registration(st.Epoch-1), false)
 	silence := min(leading, w.Held(registration(st.Epoch), true))
 	if seen != nil {
-		silence = min(silence, w.Now.Sub(seen.Heard))
+		silence = min(silence, time.Since(seen.Heard))
 	}
 	gone := silence >= c.NotReadyAfter && leading >= c.NotReadyAfter+c.Interval
 	if b := c.judge(w, st, seen, gone, silence); b != nil {

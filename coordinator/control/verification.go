@@ -58,7 +58,7 @@ func (c Verification) Decide(w World, key string) (Outcome, error) {
 	if !ok || !has || !vs.Formed {
 		return Outcome{}, nil
 	}
-	if at, due := verification.Due(vol, vs, verifyEvery(w.State, vol)); !vs.Verification.Active() && (!due || w.Now.Before(at)) {
+	if at, due := verification.Due(vol, vs, verifyEvery(w.State, vol), w.Now); !vs.Verification.Active() && (!due || w.Now.Before(at)) {
 		return Outcome{Again: max(0, at.Sub(w.Now))}, nil // most of them, most of the time: nothing is gathered
 	}
 	got := verification.Next(VerificationInput(w, vol, vs))

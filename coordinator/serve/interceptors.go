@@ -236,7 +236,7 @@ func (s *Server) peer(ctx context.Context, method string) (identity.Peer, error)
 	}
 	// Between coordinators, and to renew, a certificate out of its time will do.
 	if p.ID.Role != identity.Server && method != agentv1.Agents_Renew_FullMethodName {
-		if err := p.CheckTime(time.Now()); err != nil {
+		if err := p.CheckTime(s.Clock()); err != nil {
 			return identity.Peer{}, err
 		}
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	In       *tls.Config                                   // for clients, who may also be strangers
 	Out      *tls.Config                                   // to hand calls on to the leader
 	Known    func(identity.Fingerprint, identity.ID) error // asked again at every call
+	Clock    func() time.Time                              // by which certificates are in their time; nil: time.Now
 	Cluster  Cluster
 	Store    *state.Store
 	Dial     func(ctx context.Context, addr string) (net.Conn, error) // to the leader
@@ -71,6 +72,9 @@ type Server struct {
 func New(c Config) *Server {
 	if c.Called == nil {
 		c.Called = func(string, codes.Code, time.Duration) {}
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 	s := &Server{Config: c, forward: newForwarder(c), limits: limit.New(c.Limits)}
 	s.grpc = grpc.NewServer(

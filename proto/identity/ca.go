@@ -106,7 +106,16 @@ func (ca *CA) SignMachine(key *ecdsa.PublicKey, id ID, now time.Time) (*x509.Cer
 	if !id.Role.Machine() {
 		return nil, fmt.Errorf("sign %s: role %q is not a machine's", id, id.Role)
 	}
-	return ca.sign(key, id, now, MachineLifetime)
+	return ca.sign(key, id, now, now, MachineLifetime)
+}
+
+// SignMachineAfter does the same on a clock that may be wrong: what IssuedAt tells of the certificate is not before a time
+// that is known to have been, while it is valid from now on.
+func (ca *CA) SignMachineAfter(key *ecdsa.PublicKey, id ID, now, been time.Time) (*x509.Certificate, error) {
+	if !id.Role.Machine() {
+		return nil, fmt.Errorf("sign %s: role %q is not a machine's", id, id.Role)
+	}
+	return ca.sign(key, id, now, later(now, earlier(been, ca.cert.NotAfter)), MachineLifetime)
 }
 
 // SignPerson gives a user of the admin API a certificate for the lifetime asked for.
@@ -117,10 +126,10 @@ func (ca *CA) SignPerson(key *ecdsa.PublicKey, id ID, now time.Time, life time.D
 	if life <= 0 || life > MaxPersonLifetime {
 		return nil, fmt.Errorf("sign %s: lifetime %s: want more than 0 and at most %s", id, life, MaxPersonLifetime)
 	}
-	return ca.sign(key, id, now, life)
+	return ca.sign(key, id, now, now, life)
 }
 
-func (ca *CA) sign(key *ecdsa.PublicKey, id ID, now time.Time, life time.Duration) (*x509.Certificate, error) {
+func (ca *CA) sign(key *ecdsa.PublicKey, id ID, now, issued time.Time, life time.Duration) (*x509.Certificate, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
@@ -130,14 +139,14 @@ func (ca *CA) sign(key *ecdsa.PublicKey, id ID, now time.Time, life time.Duratio
 	if key.Curve != elliptic.P256() {
 		return nil, fmt.Errorf("sign %s: the key is not ECDSA P-256", id)
 	}
-	if err := checkTime(ca.cert, now); err != nil {
+	if err := checkTime(ca.cert, issued); err != nil {
 		return nil, fmt.Errorf("sign %s: the CA: %w", id, err)
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: string(id.Role) + " " + id.Name},
 		URIs:                  []*url.URL{id.uri()},
 		NotBefore:             later(now.Add(-backdate), ca.cert.NotBefore),
-		NotAfter:              earlier(now.Add(life), ca.cert.NotAfter),
+		NotAfter:              earlier(issued.Add(life), ca.cert.NotAfter),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
@@ -186,5 +195,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// IssuedAt is when the CA signed a certificate for somebody; its validity begins a little earlier.
-func IssuedAt(cert *x509.Certificate) time.Time { return cert.NotBefore.Add(backdate) }
+// IssuedAt is when the CA signed a machine's certificate. Its validity begins a little earlier, or much, when the clock was
+// behind what was known to have been.
+func IssuedAt(cert *x509.Certificate) time.Time {
+	return later(cert.NotBefore.Add(backdate), cert.NotAfter.Add(-MachineLifetime))
+}

@@ -136,6 +136,38 @@ func TestSignLifetimes(t *testing.T) {
 	}
 }
 
+func TestACertificateIsValidFromNowAndNotOlderThanWhatHasBeen(t *testing.T) {
+	w := newWorld(t, "prod")
+	key, ends := newKey(t), w.ca.Certificate().NotAfter
+	for name, tc := range map[string]struct{ now, been, begins, issued, ends time.Time }{
+		"the clock is right": {
+			today().Add(time.Hour), today(), today().Add(time.Hour - backdate), today().Add(time.Hour), today().Add(time.Hour + MachineLifetime),
+		},
+		"a clock was a year ahead": {
+			today(), today().Add(365 * 24 * time.Hour), today().Add(-backdate), today().Add(365 * 24 * time.Hour), today().Add(365*24*time.Hour + MachineLifetime),
+		},
+		"it was ahead by more than the CA will live": {today(), ends.Add(time.Hour), today().Add(-backdate), ends.Add(-MachineLifetime), ends},
+		"the clock is behind the CA": {
+			time.Unix(0, 0), today().Add(time.Hour), w.ca.Certificate().NotBefore, today().Add(time.Hour), today().Add(time.Hour + MachineLifetime),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cert, err := w.ca.SignMachineAfter(&key.PublicKey, w.id(Server, "c"), tc.now, tc.been)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []time.Time{tc.begins.UTC(), tc.issued.UTC(), tc.ends.UTC()}
+			if diff := cmp.Diff(want, []time.Time{cert.NotBefore, IssuedAt(cert), cert.NotAfter}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	_, err := w.ca.SignMachineAfter(&key.PublicKey, w.id(Viewer, "v"), today(), today())
+	if err == nil {
+		t.Error("a person has a machine's certificate")
+	}
+}
+
 func TestSignDrawsSerialNumbers(t *testing.T) {
 	w := newWorld(t, "prod")
 	a, b := w.issue(t, Agent, "a").Certificate(), w.issue(t, Agent, "a").Certificate()

@@ -46,7 +46,13 @@ func (c *Credentials) CheckTime(now time.Time) error {
 	return Peer{ID: c.ID, Cert: c.cert.Leaf}.CheckTime(now)
 }
 
-// RenewAt is when a third of a certificate's life is over and its holder asks for the next one.
+// Due says that the holder of a certificate asks for the next one at now: a third of its life is over, or it has not begun,
+// because whoever signed it was ahead of the time.
+func Due(cert *x509.Certificate, now time.Time) bool {
+	return now.Before(cert.NotBefore) || !now.Before(RenewAt(cert))
+}
+
+// RenewAt is when a third of a certificate's life is over.
 func RenewAt(cert *x509.Certificate) time.Time {
 	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) / 3)
 }

@@ -413,3 +413,12 @@ func TestRenewAtIsAThirdOfLife(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestACertificateIsDueBeforeItBeginsAndAfterAThird(t *testing.T) {
+	cert := &x509.Certificate{NotBefore: today(), NotAfter: today().Add(90 * 24 * time.Hour)}
+	for after, want := range map[time.Duration]bool{-time.Second: true, 0: false, 29 * 24 * time.Hour: false, 30 * 24 * time.Hour: true, 100 * 24 * time.Hour: true} {
+		if got := Due(cert, today().Add(after)); got != want {
+			t.Errorf("%s after it begins: %v", after, got)
+		}
+	}
+}

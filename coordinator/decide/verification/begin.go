@@ -146,8 +146,9 @@ const retryAfter = time.Hour
 
 // Due is when a volume is to be compared again; false: only when somebody says so. Volumes
 // that were made at the same time are spread over an eighth of the period, each always in the
-// same way.
-func Due(vol *model.Volume, vs *model.VolumeStatus, every time.Duration) (time.Time, bool) {
+// same way. What is said to have happened more than a period after now was written down by a
+// clock that was wrong: then nobody knows how long ago it was.
+func Due(vol *model.Volume, vs *model.VolumeStatus, every time.Duration, now time.Time) (time.Time, bool) {
 	if every <= 0 || vol.Deleting() || vs.Verification.Active() {
 		return time.Time{}, false
 	}
@@ -157,6 +158,9 @@ func Due(vol *model.Volume, vs *model.VolumeStatus, every time.Duration) (time.T
 		if v.Message != "" {
 			every = min(every, retryAfter)
 		}
+	}
+	if last.Sub(now) > every {
+		return now, true
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(vol.UID + vol.Name)) // never fails

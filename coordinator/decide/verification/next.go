@@ -52,7 +52,7 @@ func Next(in Input) Outcome {
 
 // scheduled begins what is due.
 func scheduled(in Input) Outcome {
-	at, ok := Due(in.Volume, in.Status, in.Every)
+	at, ok := Due(in.Volume, in.Status, in.Every, in.Now)
 	if wait := at.Sub(in.Now); !ok || wait > 0 {
 		return Outcome{Again: max(0, wait)}
 	}
@@ -158,6 +158,9 @@ func (s *step) grant(c *model.VerifiedCopy) Outcome {
 		Type: s.kind(), Volume: s.Volume.Name, Replica: on, Phase: model.OperationPending, Peer: &model.WithPeerParams{Peer: peer},
 	}
 	op.Name, op.CreatedAt = OperationName(s.Volume.Name), s.Now
+	if s.Now.Before(s.v.StartedAt) { // by a leader whose clock is ahead of this one's
+		op.CreatedAt = s.v.StartedAt
+	}
 	if s.Operation != nil {
 		op.Revision = s.Operation.Revision
 	}

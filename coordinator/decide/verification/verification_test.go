@@ -159,11 +159,11 @@ func TestVolumesOfOneAgeAreSpread(t *testing.T) {
 	for i := range 100 {
 		vol := &model.Volume{}
 		vol.Name, vol.CreatedAt = fmt.Sprintf("db-%d", i), begun
-		at, ok := verification.Due(vol, vs, 80*time.Hour)
+		at, ok := verification.Due(vol, vs, 80*time.Hour, begun)
 		if !ok || at.Before(begun.Add(70*time.Hour)) || at.After(begun.Add(80*time.Hour)) {
 			t.Fatalf("%s is due %v, %t", vol.Name, at.Sub(begun), ok)
 		}
-		if again, _ := verification.Due(vol, vs, 80*time.Hour); !again.Equal(at) {
+		if again, _ := verification.Due(vol, vs, 80*time.Hour, begun); !again.Equal(at) {
 			t.Errorf("%s is due %v and %v", vol.Name, at, again)
 		}
 		if at.Before(first) {
@@ -218,6 +218,33 @@ func TestTheClassSaysWhen(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestALeaderWhoseClockIsBehindGoesOn takes over what one began whose clock was a day ahead.
+func TestALeaderWhoseClockIsBehindGoesOn(t *testing.T) {
+	in := world("9", 2)
+	in.Now = begun.Add(24 * time.Hour)
+	vs, err := verification.Begin(in, verification.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Status, in.Now = vs, begun
+	got, _ := play(t, in, func(o *model.Operation) { o.Phase = model.OperationSucceeded })
+	if diff := cmp.Diff([]string{"Verify on a: 0 with 1", "True NoDifference"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatEndedInTheFutureIsDue(t *testing.T) {
+	every := 80 * time.Hour
+	for ahead, want := range map[time.Duration]bool{time.Hour: false, every: false, every + time.Hour: true, 10000 * time.Hour: true} {
+		in := world("9", 2)
+		in.Every = every
+		in.Status.Verification = &model.Verification{Phase: model.Verified, EndedAt: begun.Add(ahead)}
+		if got := verification.Next(in).Changed(); got != want {
+			t.Errorf("%s ahead: begins %v", ahead, got)
 		}
 	}
 }

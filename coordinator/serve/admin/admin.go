@@ -64,6 +64,7 @@ type Config struct {
 	Leadership func() door.Leadership
 	Link       func(Visitor) (*adminv1.DashboardLink, error) // lets a browser in; nil: there is no dashboard here
 	Lapse      func(identity.ID) error                       // why a machine's certificate was taken though out of its time; nil: it was in it
+	Clock      func() time.Time                              // what people and certificates call now; durations are measured by package time; nil: time.Now
 
 	Leftovers leftover.Limits // of what is removed of a node in a period
 
@@ -77,12 +78,19 @@ type Config struct {
 // api is what every noun has.
 type api struct{ Config }
 
+func newAPI(c Config) *api {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	return &api{c}
+}
+
 // Volumes is the part of the API on volumes, for another door to go through.
-func Volumes(c Config) adminv1.VolumesServer { return &volumes{api: &api{c}} }
+func Volumes(c Config) adminv1.VolumesServer { return &volumes{api: newAPI(c)} }
 
 // Services registers the API with a server.
 func Services(c Config) func(grpc.ServiceRegistrar) {
-	a := &api{c}
+	a := newAPI(c)
 	return func(r grpc.ServiceRegistrar) {
 		adminv1.RegisterNodesServer(r, &nodes{api: a})
 		adminv1.RegisterLVGsServer(r, &lvgs{api: a})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"rvol/coordinator/decide/adoption"
 	"rvol/coordinator/inventory"
@@ -61,7 +60,7 @@ func (s *volumes) Adopt(ctx context.Context, r *adminv1.AdoptVolumeRequest) (*ad
 
 // adoptable gathers what agents remember of a volume, and hold of it.
 func (s *volumes) adoptable(v state.View, r *adminv1.AdoptVolumeRequest) (adoption.Input, error) {
-	in := adoption.Input{Name: r.GetName(), Class: r.GetClass(), Now: time.Now()}
+	in := adoption.Input{Name: r.GetName(), Class: r.GetClass(), Now: s.Clock()}
 	if _, err := find[*model.Class](v, r.GetClass()); err != nil {
 		return in, err
 	}

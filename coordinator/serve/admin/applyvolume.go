@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,7 +19,7 @@ func planVolume(v state.View, name string, r *adminv1.VolumeSpec, given []string
 	vol, err := newVolume(&adminv1.CreateVolumeRequest{
 		Name: name, Class: r.GetClass(), Sizes: r.GetSizes(), AttachTo: r.GetAttachTo(), MaxAttachments: r.GetMaxAttachments(),
 		Labels: r.GetLabels(), Properties: r.GetProperties(), Drbd: r.GetDrbd(),
-	})
+	}, time.Now())
 	if err != nil {
 		return plan{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"rvol/coordinator/decide/attachment"
 	"rvol/coordinator/model"
@@ -65,7 +64,7 @@ func (s *volumes) Attach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 		if err := mayAttach(v, vol, node); err != nil {
 			return nil, err
 		}
-		a := &model.Attachment{Meta: newMeta(name, nil), Volume: vol.Name, Node: node.Name}
+		a := &model.Attachment{Meta: newMeta(name, nil, s.Clock()), Volume: vol.Name, Node: node.Name}
 		b.Expect(vol.Key(), vol.Revision) // a deletion or a stop that came in between wins
 		b.Expect(node.Key(), node.Revision)
 		return b.Because(fmt.Sprintf("attach %s on node %s is asked for", vol.Name, node.Name)).Put(a), nil
@@ -176,7 +175,7 @@ func (s *volumes) Detach(ctx context.Context, r *adminv1.AttachRequest) (*adminv
 			return nil, nil
 		}
 		gone := model.Clone(a)
-		gone.DeletingSince = time.Now()
+		gone.DeletingSince = s.Clock()
 		return b.Because(fmt.Sprintf("detach %s from node %s is asked for", vol.Name, a.Node)).Put(gone), nil
 	})
 	if err != nil {

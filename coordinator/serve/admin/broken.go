@@ -47,7 +47,7 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 	}
 	out, granted := &adminv1.BrokenVolume{}, []string(nil)
 	act := func(v state.View, b *state.Build) (*state.Build, error) {
-		in, err := brokenInput(v, s.Inventory.View(), name)
+		in, err := brokenInput(v, s.Inventory.View(), name, s.Clock())
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *volumes) mend(ctx context.Context, name, confirm string, decide func(br
 		b.Expect(in.Volume.Key(), in.Volume.Revision)
 		for _, o := range got.Put {
 			if op, ok := o.(*model.Operation); ok {
-				if err := granting(v, op); err != nil {
+				if err := granting(v, op, s.Clock()); err != nil {
 					return nil, err
 				}
 				granted = append(granted, op.Name)
@@ -93,12 +93,12 @@ func (s *volumes) writeIf(ctx context.Context, meant bool, make change) error {
 }
 
 // granting lets an operation take the place of an earlier one of its name, which must be over.
-func granting(v state.View, op *model.Operation) error {
+func granting(v state.View, op *model.Operation, now time.Time) error {
 	old, ok := state.Get[*model.Operation](v, op.Name)
 	if ok && !old.Over() {
 		return door.Refuse(model.ErrBusy, op.Key(), "it is under way on node "+old.Node, "see `rvol operation show "+op.Name+"`")
 	}
-	op.Meta = newMeta(op.Name, nil)
+	op.Meta = newMeta(op.Name, nil, now)
 	if ok {
 		op.Revision = old.Revision
 	}
@@ -130,12 +130,12 @@ func (s *volumes) untilOver(ctx context.Context, key model.Key, names []string) 
 }
 
 // brokenInput gathers what is known of the copies of a volume.
-func brokenInput(v state.View, seen inventory.View, name string) (broken.Input, error) {
+func brokenInput(v state.View, seen inventory.View, name string, now time.Time) (broken.Input, error) {
 	vol, err := find[*model.Volume](v, name)
 	if err != nil {
 		return broken.Input{}, err
 	}
-	in := broken.Input{Volume: vol, Status: &model.VolumeStatus{}, Now: time.Now()}
+	in := broken.Input{Volume: vol, Status: &model.VolumeStatus{}, Now: now}
 	if vs, ok := state.Get[*model.VolumeStatus](v, name); ok {
 		in.Status = vs
 	}
@@ -224,7 +224,7 @@ func (s *volumes) Verify(ctx context.Context, r *adminv1.VerifyVolumeRequest) (*
 			from := int(r.GetFrom())
 			ask.From = &from
 		}
-		w := control.World{State: v, Inventory: s.Inventory.View(), Now: time.Now()}
+		w := control.World{State: v, Inventory: s.Inventory.View(), Now: s.Clock()}
 		next, err := verification.Begin(control.VerificationInput(w, vol, vs), ask)
 		if err != nil {
 			return nil, about(key, err)

@@ -45,7 +45,8 @@ func certificateOf(i *model.Identity) *adminv1.Certificate {
 	}
 }
 
-// Record notes a certificate that a coordinator made. Those that lapsed long ago are forgotten.
+// Record notes a certificate that a coordinator made. Those that lapsed long ago
+// are forgotten, unless they were revoked: a clock that is ahead must give nobody back what was taken.
 func (s *certificates) Record(ctx context.Context, r *adminv1.RecordCertificateRequest) (*adminv1.Done, error) {
 	key := model.Key{Kind: kindCertificate, Name: r.GetName()}
 	if err := checkPrint(key); err != nil {
@@ -54,7 +55,7 @@ func (s *certificates) Record(ctx context.Context, r *adminv1.RecordCertificateR
 	if !identity.Role(r.GetRole()).Person() {
 		return nil, door.Invalid(key, "role %q is none of people", r.GetRole())
 	}
-	now := time.Now()
+	now := s.Clock()
 	rev, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		if old, there := state.Get[*model.Identity](v, r.GetName()); there {
 			return nil, door.Refuse(model.ErrExists, key, fmt.Sprintf("its key is that of %s %s already", old.Kind, old.Subject), "")
@@ -62,7 +63,7 @@ func (s *certificates) Record(ctx context.Context, r *adminv1.RecordCertificateR
 		i := &model.Identity{Kind: r.GetRole(), Subject: r.GetSubject(), ExpiresAt: r.GetExpiresAt().AsTime()}
 		i.Name, i.CreatedAt = r.GetName(), now
 		for old := range state.All[*model.Identity](v) {
-			if persons(old) && !old.ExpiresAt.IsZero() && now.Sub(old.ExpiresAt) > forgotten {
+			if persons(old) && old.RevokedAt.IsZero() && !old.ExpiresAt.IsZero() && now.Sub(old.ExpiresAt) > forgotten {
 				b.Delete(old)
 			}
 		}
@@ -101,7 +102,7 @@ func (s *certificates) Revoke(ctx context.Context, r *adminv1.RevokeCertificateR
 	var names []string
 	_, err := s.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		names = nil
-		meant, err := revocable(v, key, r)
+		meant, err := revocable(v, key, r, s.Clock())
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func (s *certificates) Revoke(ctx context.Context, r *adminv1.RevokeCertificateR
 			names = append(names, i.Name)
 			if i.RevokedAt.IsZero() {
 				i = model.Clone(i)
-				i.RevokedAt, i.RevokedBy, i.Reason = time.Now(), c.Actor(), r.GetReason()
+				i.RevokedAt, i.RevokedBy, i.Reason = s.Clock(), c.Actor(), r.GetReason()
 				b.Put(i)
 			}
 		}
@@ -133,7 +134,7 @@ func (s *certificates) Revoke(ctx context.Context, r *adminv1.RevokeCertificateR
 
 // revocable are the certificates that a request means. One that is not on record, because it
 // was made while there was no leader, is revoked by its whole fingerprint.
-func revocable(v state.View, key model.Key, r *adminv1.RevokeCertificateRequest) ([]*model.Identity, error) {
+func revocable(v state.View, key model.Key, r *adminv1.RevokeCertificateRequest, now time.Time) ([]*model.Identity, error) {
 	if r.GetName() == "" {
 		var all []*model.Identity
 		for i := range state.All[*model.Identity](v) {
@@ -156,7 +157,7 @@ func revocable(v state.View, key model.Key, r *adminv1.RevokeCertificateRequest)
 			"machines are removed: `rvol node delete`, `rvol node lost` or `rvol cluster remove`")
 	case !ok:
 		i = &model.Identity{Kind: string(identity.Viewer)}
-		i.Name, i.CreatedAt = r.GetName(), time.Now()
+		i.Name, i.CreatedAt = r.GetName(), now
 	}
 	return []*model.Identity{i}, nil
 }

@@ -113,3 +113,18 @@ func TestCertificatesThatLapsedLongAgoAreForgotten(t *testing.T) {
 		t.Errorf("listed: %v, %v: want two", list, err)
 	}
 }
+
+func TestAClockThatIsAheadGivesNoRevokedCertificateBack(t *testing.T) {
+	w := newWorld(t)
+	w.recorded(print("b1"), "ben", "viewer", time.Now().Add(time.Hour))
+	if _, err := (&certificates{api: w.api}).Revoke(w.ctx, &adminv1.RevokeCertificateRequest{Subject: "ben", Confirm: "ben"}); err != nil {
+		t.Fatal(err)
+	}
+	w.Clock = func() time.Time { return time.Now().Add(365 * 24 * time.Hour) }
+	w.recorded(print("a1"), "anna", "admin", time.Now().Add(time.Hour))
+	var key identity.Fingerprint
+	if err := key.UnmarshalText([]byte(print("b1"))); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, enroll.Known(w.Store.View(), key, identity.ID{Cluster: "test", Role: identity.Viewer, Name: "ben"}), identity.ErrUnknownKey)
+}

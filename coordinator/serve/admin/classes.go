@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -140,7 +141,7 @@ func newClass(name string, r *adminv1.ClassSpec) (*model.Class, error) {
 		return nil, err
 	}
 	c := &model.Class{
-		Meta: newMeta(name, r.GetLabels()), Pool: r.GetPool(), Zones: r.GetZones(),
+		Meta: newMeta(name, r.GetLabels(), time.Now()), Pool: r.GetPool(), Zones: r.GetZones(),
 		NodeSelector: r.GetNodeSelector(), TrustZeroed: r.GetTrustZeroed(), DRBD: r.GetDrbd(),
 	}
 	c.Properties = r.GetProperties()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -186,7 +185,7 @@ func (s *classes) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv
 			return nil, nil
 		}
 		c = model.Clone(c)
-		c.DeletingSince = time.Now()
+		c.DeletingSince = s.Clock()
 		return b.Because("delete class " + c.Name).Put(c), nil
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -32,7 +31,7 @@ func (s *nodes) Fence(ctx context.Context, r *adminv1.FenceNodeRequest) (*adminv
 		}
 		n = model.Clone(n)
 		if n.Fenced == nil {
-			n.Fenced = &model.Fence{By: door.From(ctx).Actor(), At: time.Now()}
+			n.Fenced = &model.Fence{By: door.From(ctx).Actor(), At: s.Clock()}
 		}
 		if st, ok := state.Get[*model.NodeStatus](v, n.Name); ok {
 			n.Fenced.Epoch = st.Epoch

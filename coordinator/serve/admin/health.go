@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rvol/coordinator/decide/broken"
 	"rvol/coordinator/decide/formation"
@@ -67,7 +68,7 @@ func (h *health) judgeSplit(seen inventory.View) {
 	if !slices.ContainsFunc(h.replicas, func(r replicaView) bool { return len(r.said().Apart) > 0 }) {
 		return
 	}
-	in, err := brokenInput(h.view, seen, h.volume.Name)
+	in, err := brokenInput(h.view, seen, h.volume.Name, time.Now())
 	if err != nil {
 		return
 	}

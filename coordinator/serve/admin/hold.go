@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"rvol/coordinator/control"
 	"rvol/coordinator/model"
@@ -60,7 +59,7 @@ func (s *holds) Create(ctx context.Context, r *adminv1.CreateHoldRequest) (*admi
 			return nil, err
 		}
 		b.Because(fmt.Sprintf("hold %s of %s back as %s", model.HumanSize(r.GetSize()), r.GetLvg(), r.GetName()))
-		return b, control.Reserve(v, b, time.Now(), hold(r.GetName()),
+		return b, control.Reserve(v, b, s.Clock(), hold(r.GetName()),
 			control.Claim{Node: l.Node, VG: l.VG, ThinPool: r.GetThinPool(), Bytes: r.GetSize()})
 	})
 	if err != nil {

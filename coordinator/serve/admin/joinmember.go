@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"time"
 
 	"rvol/coordinator/model"
 	"rvol/coordinator/serve/door"
@@ -23,7 +22,7 @@ func (s *cluster) JoinMember(ctx context.Context, r *adminv1.JoinMemberRequest) 
 			return nil, door.Invalid(key, "%s address %q: want host:port", what, addr)
 		}
 	}
-	now := time.Now()
+	now := s.Clock()
 	var ticket *enroll.Ticket
 	err := enroll.Again(ctx, s.Store, s.Proposer, func(v state.View) (*state.Build, error) {
 		if format := v.Format(); int(r.GetLowestFormat()) > format || int(r.GetHighestFormat()) < format {
@@ -38,7 +37,7 @@ func (s *cluster) JoinMember(ctx context.Context, r *adminv1.JoinMemberRequest) 
 		if err := freeAddresses(v, r); err != nil {
 			return nil, err
 		}
-		m := &model.Member{Meta: newMeta(r.GetName(), nil)}
+		m := &model.Member{Meta: newMeta(r.GetName(), nil, now)}
 		if old, ok := state.Get[*model.Member](v, m.Name); ok {
 			m = model.Clone(old)
 		}
@@ -91,7 +90,7 @@ func (s *cluster) introduce(v state.View, out *adminv1.JoinMemberResponse) error
 // RenewMember signs a new certificate for a member's own key, and notes what it runs.
 func (s *cluster) RenewMember(ctx context.Context, r *adminv1.RenewMemberRequest) (*adminv1.JoinMemberResponse, error) {
 	c, v := door.From(ctx), s.Store.View()
-	cert, ca, err := s.Office.Renew(v, c, r.GetCsr(), time.Now())
+	cert, ca, err := s.Office.Renew(v, c, r.GetCsr(), s.Clock())
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/compare"
@@ -103,5 +102,5 @@ func (s *orphans) letGo(v state.View, b *state.Build, node string, list ...*mode
 		granted = max(granted, in.Newest.Granted)
 	}
 	b.Because(fmt.Sprintf("node %s: remove %d leftovers at once: %s", node, len(list), control.LVsOf(list)))
-	return control.LetGo(b, st, list, granted+len(list), time.Now()), nil
+	return control.LetGo(b, st, list, granted+len(list), s.Clock()), nil
 }

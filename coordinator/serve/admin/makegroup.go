@@ -19,7 +19,7 @@ func (s *lvgs) makeGroup(ctx context.Context, r *adminv1.CreateLVGRequest) error
 			return nil, err
 		}
 		op := &model.Operation{
-			Meta: newMeta(name, nil), Type: model.OperationCreateVG, Node: r.GetNode(), Phase: model.OperationPending,
+			Meta: newMeta(name, nil, s.Clock()), Type: model.OperationCreateVG, Node: r.GetNode(), Phase: model.OperationPending,
 			VG: &model.CreateVGParams{VG: r.GetVg(), Device: r.GetDevice()},
 		}
 		if len(r.GetThinPools()) == 1 {

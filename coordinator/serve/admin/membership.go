@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	crand "crypto/rand"
-	"time"
 
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/transition"
@@ -102,7 +101,7 @@ func placeIn(p *adminv1.Place) model.ReplicaPlace {
 
 // begin begins a transition of a volume, and answers with both.
 func (a *api) begin(ctx context.Context, volume string, to model.ReplicaPlace, start starter) (*adminv1.TransitionBegun, error) {
-	key, now := model.Key{Kind: model.KindVolume, Name: volume}, time.Now()
+	key, now := model.Key{Kind: model.KindVolume, Name: volume}, a.Clock()
 	_, err := a.write(ctx, "", func(v state.View, b *state.Build) (*state.Build, error) {
 		vol, err := find[*model.Volume](v, volume)
 		if err != nil {

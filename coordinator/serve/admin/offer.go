@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rvol/coordinator/inventory"
 	"rvol/coordinator/model"
@@ -64,7 +65,7 @@ func offered(v state.View, seen inventory.View, r *adminv1.CreateLVGRequest) (*m
 		return nil, err
 	}
 	l := &model.LVG{
-		Meta: newMeta(model.LVGName(r.GetNode(), r.GetVg()), r.GetLabels()),
+		Meta: newMeta(model.LVGName(r.GetNode(), r.GetVg()), r.GetLabels(), time.Now()),
 		Node: r.GetNode(), VG: vg.Name, UUID: vg.UUID, ThickOff: r.GetThickOff(),
 		OverProvisioningPercent: model.DefaultOverProvisioningPercent,
 		StopDataPercent:         model.DefaultStopPercent, StopMetadataPercent: model.DefaultStopPercent,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -139,7 +140,7 @@ func newPool(name string, r *adminv1.PoolSpec) (*model.Pool, error) {
 	if err := model.CheckName("pool", name, model.MaxName); err != nil {
 		return nil, err
 	}
-	p := &model.Pool{Meta: newMeta(name, r.GetLabels()), Zones: r.GetZones(), NodeSelector: r.GetNodeSelector()}
+	p := &model.Pool{Meta: newMeta(name, r.GetLabels(), time.Now()), Zones: r.GetZones(), NodeSelector: r.GetNodeSelector()}
 	p.Properties = r.GetProperties()
 	if strings.HasPrefix(name, control.GeneratedPrefix) {
 		return nil, door.Invalid(p.Key(), "names that begin with %s are kept for pools made from classes", control.GeneratedPrefix)

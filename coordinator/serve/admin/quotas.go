@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -133,7 +134,7 @@ func planQuota(ctx context.Context, v state.View, name string, r *adminv1.QuotaS
 	}
 	old, known := state.Get[*model.Quota](v, name)
 	if !known {
-		q := &model.Quota{Meta: newMeta(name, nil)}
+		q := &model.Quota{Meta: newMeta(name, nil, time.Now())}
 		err := setQuota(q, r)
 		return plan{object: q, new: true, differences: differences(nil, quotaSpec(q))}, err
 	}

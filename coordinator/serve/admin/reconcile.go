@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"rvol/coordinator/control"
 	"rvol/coordinator/decide/compare"
@@ -38,7 +37,7 @@ func (s *cluster) Reconcile(ctx context.Context, r *adminv1.ReconcileRequest) (*
 		if !is.GetReconciling() {
 			return nil, nil
 		}
-		return b, control.Accepted(v, b, compare.Differences(control.Comparison(v, s.Inventory.View())), time.Now())
+		return b, control.Accepted(v, b, compare.Differences(control.Comparison(v, s.Inventory.View())), s.Clock())
 	})
 	if err != nil {
 		return nil, err

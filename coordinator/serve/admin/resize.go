@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"time"
 
 	"rvol/coordinator/control"
 	"rvol/coordinator/model"
@@ -29,10 +28,10 @@ func (s *volumes) Resize(ctx context.Context, r *adminv1.ResizeVolumeRequest) (*
 			return nil, err
 		}
 		if r.GetAbort() {
-			err := control.AbandonResize(v, b, vol, "asked for by "+door.From(ctx).Actor(), time.Now())
+			err := control.AbandonResize(v, b, vol, "asked for by "+door.From(ctx).Actor(), s.Clock())
 			return changing(b), about(key, err)
 		}
-		grows, err := control.Resize(control.World{State: v, Inventory: s.Inventory.View(), Now: time.Now()}, b, vol, to)
+		grows, err := control.Resize(control.World{State: v, Inventory: s.Inventory.View(), Now: s.Clock()}, b, vol, to)
 		if !grows {
 			return nil, about(key, err)
 		}

@@ -34,7 +34,7 @@ func (s *cluster) RestoreSnapshot(stream grpc.ClientStreamingServer[adminv1.Rest
 	if err := saved.Restore(&chunkReader{stream: stream, rest: first.GetData()}); err != nil {
 		return fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	head, data, err := s.renewed(saved, door.From(ctx).Actor(), time.Now())
+	head, data, err := s.renewed(saved, door.From(ctx).Actor(), s.Clock())
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (s *support) request(ctx context.Context) source {
 		By, Coordinator, Leader string
 		At                      time.Time
 		Index                   uint64
-	}{door.From(ctx).Actor(), s.Name, l.Leader, time.Now().UTC(), s.Store.Index()}
+	}{door.From(ctx).Actor(), s.Name, l.Leader, s.Clock().UTC(), s.Store.Index()}
 	return source{"coordinator/request.json", func() ([]byte, error) { return json.MarshalIndent(told, "", "  ") }}
 }
 

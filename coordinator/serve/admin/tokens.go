@@ -54,13 +54,16 @@ func (s *tokens) Create(ctx context.Context, r *adminv1.CreateTokenRequest) (*ad
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
-	now := time.Now()
+	now := s.Clock()
+	if been := s.Store.View().Time(); been.After(now) { // by which it lapses, as a clock that was ahead has left it
+		now = been
+	}
 	record, err := token.Record(r.GetSubject(), now, ttl)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", model.ErrInvalid, err)
 	}
 	t := &model.Token{Kind: r.GetKind(), Subject: r.GetSubject(), Hash: record.Hash.String(), ExpiresAt: record.Expires}
-	t.Meta = newMeta(record.ID, nil)
+	t.Meta = newMeta(record.ID, nil, s.Clock())
 	_, err = s.write(ctx, "/"+record.ID, func(v state.View, b *state.Build) (*state.Build, error) {
 		for old := range state.All[*model.Token](v) {
 			if now.Sub(old.ExpiresAt) > lapsedKept {
@@ -82,7 +85,7 @@ func (s *tokens) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv1
 		if err != nil {
 			return nil, err
 		}
-		if t.RedeemedBy != "" && time.Now().Before(t.ExpiresAt) {
+		if t.RedeemedBy != "" && s.Clock().Before(t.ExpiresAt) {
 			return nil, door.Refuse(model.ErrBusy, t.Key(), "it has been used", "take the machine out with `rvol node delete` or `rvol cluster remove`; the token goes by itself")
 		}
 		return b.Because("delete token " + t.Name).Delete(t), nil

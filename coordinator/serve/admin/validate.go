@@ -18,8 +18,8 @@ import (
 )
 
 // newMeta is what every new object begins with.
-func newMeta(name string, labels map[string]string) model.Meta {
-	return model.Meta{Name: name, UID: strings.ToLower(rand.Text()), Generation: 1, CreatedAt: time.Now(), Labels: labels}
+func newMeta(name string, labels map[string]string, now time.Time) model.Meta {
+	return model.Meta{Name: name, UID: strings.ToLower(rand.Text()), Generation: 1, CreatedAt: now, Labels: labels}
 }
 
 // relabel applies a change of labels to a copy.

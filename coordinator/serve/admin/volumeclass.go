@@ -12,7 +12,7 @@ import (
 
 // setClass gives a volume a class, whose configuration it then takes, or once more its own,
 // whose change was cancelled. What it could never have is refused.
-func setClass(v state.View, vol *model.Volume, name string, b *state.Build) error {
+func setClass(v state.View, vol *model.Volume, name string, b *state.Build, now time.Time) error {
 	if name == "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func setClass(v state.View, vol *model.Volume, name string, b *state.Build) erro
 		next.ConfigurationGeneration, next.Declined = 0, 0
 		next.Conditions = next.Conditions.With(model.Condition{
 			Type: storageclass.ConfigurationReady, Status: model.False, Reason: "ConfigurationRolloutInProgress", Message: "it is to take class " + name,
-		}, time.Now())
+		}, now)
 		b.Put(next)
 	}
 	vol.Class = name

@@ -112,7 +112,7 @@ const maxDevices = 16
 // Create makes a volume; it is formed afterwards. What no pool could ever hold is refused
 // at once.
 func (s *volumes) Create(ctx context.Context, r *adminv1.CreateVolumeRequest) (*adminv1.Volume, error) {
-	vol, err := newVolume(r)
+	vol, err := newVolume(r, s.Clock())
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +154,12 @@ func mayMakeVolume(v state.View, vol *model.Volume) (*model.Class, error) {
 	return class, couldFit(v, vol, class)
 }
 
-func newVolume(r *adminv1.CreateVolumeRequest) (*model.Volume, error) {
+func newVolume(r *adminv1.CreateVolumeRequest, now time.Time) (*model.Volume, error) {
 	if err := model.CheckName("volume", r.GetName(), model.MaxVolumeName); err != nil {
 		return nil, err
 	}
 	vol := &model.Volume{
-		Meta: newMeta(r.GetName(), r.GetLabels()), Class: r.GetClass(), AttachTo: r.GetAttachTo(), DRBD: r.GetDrbd(), MaxAttachments: 1,
+		Meta: newMeta(r.GetName(), r.GetLabels(), now), Class: r.GetClass(), AttachTo: r.GetAttachTo(), DRBD: r.GetDrbd(), MaxAttachments: 1,
 	}
 	vol.Properties = r.GetProperties()
 	key := vol.Key()
@@ -230,7 +230,7 @@ func (s *volumes) Set(ctx context.Context, r *adminv1.SetVolumeRequest) (*adminv
 		if err := setUse(v, vol, r); err != nil {
 			return nil, err
 		}
-		if err := setClass(v, vol, r.GetClass(), b); err != nil {
+		if err := setClass(v, vol, r.GetClass(), b, s.Clock()); err != nil {
 			return nil, err
 		}
 		return b.Because("change volume " + vol.Name).Put(vol), nil
@@ -284,7 +284,7 @@ func (s *volumes) Delete(ctx context.Context, r *adminv1.DeleteRequest) (*adminv
 				"detach it first: `rvol volume detach "+old.Name+" "+users[0].Node+"`")
 		}
 		vol := model.Clone(old)
-		vol.DeletingSince = time.Now()
+		vol.DeletingSince = s.Clock()
 		vol.Generation++
 		return b.Because("delete volume " + vol.Name).Put(vol), nil
 	})

@@ -45,14 +45,14 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, ca: ca, sealed: identity.NewSealingKey(), inv: inventory.New(), lost: make(chan struct{}), lapsed: map[string]error{}}
 	w.trail.grown = make(chan struct{})
 	w.ctx = w.as(identity.Admin, "")
-	w.api = &api{Config{
+	w.api = newAPI(Config{
 		Name: "c1", Store: state.NewStore(state.Options{Sink: &w.trail}), Inventory: w.inv, Proposer: w, Trail: &w.trail,
 		Office: enroll.Office{Sealing: w.sealed},
 		Lapse:  func(id identity.ID) error { return w.lapsed[id.Name] },
 		Leadership: func() door.Leadership {
 			return door.Leadership{Leading: true, Leader: "c1", Addr: "c1:7170", Changed: w.lost}
 		},
-	}}
+	})
 	key, err := ca.Seal(w.sealed)
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ type Config struct {
 	Leadership func() door.Leadership
 	Volumes    adminv1.VolumesServer // the admin API, by which a node uses volumes
 	Heartbeat  time.Duration         // that agents are asked for; whole seconds
+	Clock      func() time.Time      // what people and certificates call now; nil: time.Now
 	Loopback   bool                  // agents may have loopback addresses: a lab in one machine
 	Log        *slog.Logger
 }
@@ -38,5 +39,8 @@ type service struct {
 
 // Service registers the door with a server.
 func Service(c Config) func(grpc.ServiceRegistrar) {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
 	return func(r grpc.ServiceRegistrar) { agentv1.RegisterAgentsServer(r, &service{Config: c}) }
 }

@@ -118,7 +118,7 @@ func FuzzSession(f *testing.F) {
 		w.pair()
 		s := &service{Config: Config{
 			Name: "c1", Store: w.store, Inventory: w.inv, Proposer: w, Collects: collect.NewBroker(), Office: enroll.Office{},
-			Leadership: w.leadership, Heartbeat: time.Second, Log: slog.New(slog.DiscardHandler),
+			Leadership: w.leadership, Heartbeat: time.Second, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 		}}
 		c := door.Caller{ID: identity.ID{Cluster: "test", Role: identity.Agent, Name: "n1"}, Key: keyOf("n1")}
 		n := &session{service: s, stream: deaf{}, caller: c, node: "n1", number: w.inv.Open("n1", time.Now())}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -30,7 +29,7 @@ func (s *service) Join(ctx context.Context, r *agentv1.JoinRequest) (*agentv1.Jo
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", r.GetName(), err)
 	}
-	now := time.Now()
+	now := s.Clock()
 	var ticket *enroll.Ticket
 	err = enroll.Again(ctx, s.Store, s.Proposer, func(v state.View) (*state.Build, error) {
 		var err error
@@ -66,7 +65,7 @@ func (s *service) Join(ctx context.Context, r *agentv1.JoinRequest) (*agentv1.Jo
 // Renew signs a new certificate for the key that the agent's present one proves.
 func (s *service) Renew(ctx context.Context, r *agentv1.RenewRequest) (*agentv1.RenewResponse, error) {
 	v := s.Store.View()
-	cert, ca, err := s.Office.Renew(v, door.From(ctx), r.GetCsr(), time.Now())
+	cert, ca, err := s.Office.Renew(v, door.From(ctx), r.GetCsr(), s.Clock())
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (s *service) register(ctx context.Context, c door.Caller, h *agentv1.Hello)
 		away := !st.Ready
 		st.Epoch++
 		epoch = st.Epoch
-		st.Ready, st.Reason, st.UpdatedBy, st.UpdatedAt = true, "its agent registered", "register", time.Now()
+		st.Ready, st.Reason, st.UpdatedBy, st.UpdatedAt = true, "its agent registered", "register", s.Clock()
 		st.NotReadySince, st.Door = time.Time{}, ""
 		if st.MachineID != "" && st.MachineID != h.GetMachineId() {
 			st.Former = groupsOf(v, st.Name)

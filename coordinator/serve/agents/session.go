@@ -246,7 +246,7 @@ func (n *session) result(ctx context.Context, r *agentv1.OperationResult) error 
 			return nil, nil // nobody waits for it any more
 		}
 		done := model.Clone(op)
-		done.Phase, done.Result, done.DoneAt, done.OutOfSync = model.OperationFailed, r.GetText(), time.Now(), r.GetOutOfSync()
+		done.Phase, done.Result, done.DoneAt, done.OutOfSync = model.OperationFailed, r.GetText(), n.Clock(), r.GetOutOfSync()
 		if r.GetSucceeded() {
 			done.Phase = model.OperationSucceeded
 		}

@@ -136,10 +136,7 @@ func (o Office) Sign(v state.View, key *ecdsa.PublicKey, id identity.ID, now tim
 	if err != nil {
 		return nil, nil, err
 	}
-	if v.Time().After(now) { // a certificate is never older than the entry that allows it
-		now = v.Time()
-	}
-	cert, err = authority.SignMachine(key, id, now)
+	cert, err = authority.SignMachineAfter(key, id, now, v.Time()) // never issued before the entry that allows it
 	return cert, authority.Certificate(), err
 }
 

@@ -130,6 +130,7 @@ func (c *client) definite(ctx context.Context, rnd *rand.Rand, do call) (string,
 		cancel()
 		switch status.Code(err) {
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		case codes.Unauthenticated: // by a coordinator whose clock is wrong
 		case codes.ResourceExhausted: // a volume group that is full is an answer, a coordinator's disk is none
 			if !strings.Contains(err.Error(), "no space: the file system") {
 				return same, err

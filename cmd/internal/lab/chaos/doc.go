@@ -7,5 +7,5 @@
 //
 // Two runs of a seed begin alike and part after a few minutes: which of two goroutines that
 // are ready runs first, keys and request ids, and jitter of timers, are not the seed's.
-// Clocks of single machines do not jump: a bubble has one clock.
+// A clock that jumps is that of the wall; what machines measure by is the bubble's one clock.
 package chaos

@@ -35,6 +35,9 @@ const (
 	nearPool  = "thin pool nearly full"
 	fullPool  = "thin pool full"
 	fullDisk  = "disk of a coordinator full"
+
+	clockForward = "clock jumps forward"
+	clockBack    = "clock jumps back"
 )
 
 var kinds = slices.Concat([]kind{
@@ -57,6 +60,8 @@ var kinds = slices.Concat([]kind{
 	{nearPool, fillPool(97)},
 	{fullPool, fillPool(100)},
 	{fullDisk, fillCoordinator},
+	{clockForward, jump(1)},
+	{clockBack, jump(-1)},
 }, links())
 
 // spoil lets one more thing go wrong.

@@ -97,11 +97,15 @@ func (n *Node) startAgent() error {
 		return err
 	}
 	source := identity.NewSource(own)
+	dial := agent.DialWith(source, n.dial, n.wall.now)
+	renewal := agent.Renewal{
+		State: n.agentDir(), Source: source, Coordinators: place.Coordinators, Dial: dial, Clock: n.wall.now, Log: n.c.Log.With("node", n.Name),
+	}
 	config := agent.Config{
 		Log: n.c.Log.With("node", n.Name), Node: n.Name, Version: n.c.Version, Root: n.Root, State: n.agentDir(),
 		Machine: host.Machine{HostName: n.Name, MachineID: fmt.Sprintf("machine-%s-%d", n.Name, n.machines), BootID: fmt.Sprintf("boot-%d", n.boots), Kernel: "simulated"},
 		Run:     n.run, Follow: n.DRBD.Follow, Find: n.find,
-		Addresses: agent.FixedAddresses(n.addresses()), Dial: agent.DialWith(source, n.dial),
+		Addresses: agent.FixedAddresses(n.addresses()), Dial: dial, Tasks: []func(context.Context) error{renewal.Run},
 		Metrics: watched, Health: n.health(), Expiry: source.Expiry,
 		Coordinators: place.Coordinators,
 		Fence: func(handle func(context.Context, string) int) {

@@ -24,6 +24,7 @@ type Node struct {
 	*agenttest.Machine
 	c     *Cluster
 	index int
+	wall  wall
 
 	mu          sync.Mutex
 	off         bool
@@ -150,7 +151,7 @@ func (n *Node) startCoordinator() error {
 		return err
 	}
 	config := coordinator.Config{
-		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat, Leftovers: n.c.Leftovers,
+		Dir: n.coordinatorDir(), API: api, Raft: raft, Metrics: watched, Dial: n.dial, Heartbeat: n.c.Heartbeat, Leftovers: n.c.Leftovers, Clock: n.wall.now,
 		StableFor: stableFor, Version: n.c.Version, Log: n.c.Log.With("node", n.Name),
 	}
 	if n.c.Dashboard != nil {
