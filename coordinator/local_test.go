@@ -43,7 +43,7 @@ func alone(t *testing.T) (socket string) {
 		t.Fatal(err)
 	}
 	m := &member{
-		Config: Config{Local: l, Log: slog.New(slog.DiscardHandler)},
+		Config: Config{Local: l, Clock: time.Now, Log: slog.New(slog.DiscardHandler)},
 		store:  store, office: enroll.Office{Sealing: sealing}, leadership: newLeadership(nil, store),
 	}
 	done := make(chan error, 1)

@@ -21,6 +21,7 @@ func bubble(t *testing.T, n int, extents int64, f func(c *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := newCluster(t, ctx, n, extents)
+		synctest.Wait() // every node was heard: what is asked for first finds them all
 		f(c)
 		cancel()
 		synctest.Wait()
