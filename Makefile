@@ -26,7 +26,7 @@ test: setup build ## All tests: units, scripts in the simulated world, kernel la
 
 lab: setup build ## The tests on real kernels; LAB=vagrant runs the scripts on virtual machines with DRBD 9
 	@mkdir -p .cache/lab
-	go test -tags $(LAB_TAGS) -p 1 -parallel 2 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab $(LAB_TESTS)
+	go test -tags $(LAB_TAGS) -p 2 -parallel 3 -count=1 -timeout 60m -v -artifacts -outputdir $(CURDIR)/.cache/lab $(LAB_TESTS)
 
 soak: setup build ## Loss of power under a writer, and under all other work, fifty times on real kernels; ROUNDS=N for another number
 	RVOL_SOAK_ROUNDS=$(or $(ROUNDS),50) go test -tags $(LAB_TAGS) -count=1 -timeout 5h -v -run 'TestNoAcknowledgedWriteIsLost|TestWorkEndsWhicheverNode' ./cmd/internal/lab/deploy

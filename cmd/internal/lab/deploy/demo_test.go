@@ -11,6 +11,7 @@ import (
 )
 
 func TestTheDemoIsLoudWhereNoKernelRuns(t *testing.T) {
+	t.Parallel()
 	kernel := filepath.Join(t.TempDir(), "kernel")
 	if err := os.WriteFile(kernel, []byte("no kernel\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ func roundsOf(t *testing.T) int {
 // TestNoAcknowledgedWriteIsLostWithThePowerOfTheNode takes the power of the node that writes, at any moment, and looks on the other
 // one whether all is there that was acknowledged before; the two take turns.
 func TestNoAcknowledgedWriteIsLostWithThePowerOfTheNode(t *testing.T) {
+	t.Parallel()
 	rounds := roundsOf(t)
 	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3), volume: "db-1", last: -1}
 	f.rvol("lvg create n1 vg1 --thin-pool tp --wait")

@@ -14,6 +14,7 @@ import (
 // TestTwoPrimariesNeverBothAcknowledgeAWrite parts a node that writes from the others in the ways that DRBD 8.4 needs an arbiter for.
 // What it acknowledges is told over a line that no partition cuts.
 func TestTwoPrimariesNeverBothAcknowledgeAWrite(t *testing.T) {
+	t.Parallel()
 	f := &failover{T: t, Cluster: deploytest.Up(t, bin, 3), volume: "db-1", last: -1}
 	f.rvol("lvg create n1 vg1 --thin-pool tp --wait")
 	f.rvol("lvg create n2 vg1 --thin-pool tp --wait")
