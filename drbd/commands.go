@@ -2,6 +2,7 @@ package drbd
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -87,6 +88,14 @@ func (c Command) Loss(sizes map[Minor]int64) string {
 		return "takes a device down"
 	}
 	return "unknown command " + c.Verb
+}
+
+// Grows says that a command lets a device have what its disks hold. Adjust of DRBD 8.4 would do so to one whose size is held.
+func (c Command) Grows() bool {
+	if c.Verb == "check-resize" {
+		return true
+	}
+	return c.Verb == "resize" && !slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--size") })
 }
 
 func (c Command) shrinks(sizes map[Minor]int64) string {

@@ -39,6 +39,7 @@ var (
 	ErrNotFresh         = errors.New("connected and not just created")
 	ErrTransient        = errors.New("the connection is about to change: try again")
 	ErrResync           = errors.New("not while a resync or verify runs")
+	ErrNoPrimary        = errors.New("DRBD grows a device only while it is in use: attach the volume to a node")
 	ErrAlreadyPaused    = errors.New("resyncs are paused already, or go on already")
 	ErrGarbage          = errors.New("tool printed what cannot be read")
 )
@@ -104,6 +105,7 @@ var numbers = map[int]error{
 	125: ErrAlreadyConnected, // ERR_NET_CONFIGURED; 9.3.3/1206, 1133
 	127: ErrUnknownMinor,     // ERR_MINOR_INVALID; 9.3.3/160 to 164
 	130: ErrResync,           // ERR_RESIZE_RESYNC; 8.4.11/122, 9.3.3/1027
+	131: ErrNoPrimary,        // ERR_NO_PRIMARY, of resize
 	134: ErrAlreadyPaused,    // ERR_PAUSE_IS_SET
 	135: ErrAlreadyPaused,    // ERR_PAUSE_IS_CLEAR
 	151: ErrNotFresh,         // ERR_CONNECTED; 8.4.11/166, 9.3.3/242, 262

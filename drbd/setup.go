@@ -126,6 +126,25 @@ func (t *Tool) Resize(ctx context.Context, m Minor) error {
 	return t.RememberSize(ctx, m)
 }
 
+// HoldSize keeps a device at the bytes that it has, whatever its disk could hold, and moves the metadata to the end of a disk that has
+// grown. The peer of a device that is held keeps to that too, from when they meet on. Resize ends it, on both. DRBD 8.4 only: without
+// it two that meet may each take another size.
+//
+//	drbdsetup resize MINOR --size=SECTORSs
+//	drbdsetup check-resize MINOR
+func (t *Tool) HoldSize(ctx context.Context, m Minor, size int64) error {
+	if !t.ver.Is84() {
+		return fmt.Errorf("hold the size of %s: %w: DRBD 9 keeps it", m, errors.ErrUnsupported)
+	}
+	if size <= 0 || size%sectorSize != 0 {
+		return invalid("size", strconv.FormatInt(size, 10), "want whole sectors")
+	}
+	if err := t.do(ctx, "drbdsetup", "resize", m.String(), "--size="+strconv.FormatInt(size/sectorSize, 10)+"s"); err != nil {
+		return err
+	}
+	return t.RememberSize(ctx, m)
+}
+
 // RememberSize notes how large the backing disk of an attached device is, for
 // CheckResize to find the metadata by should the disk grow unseen.
 //

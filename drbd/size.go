@@ -3,6 +3,7 @@ package drbd
 // Internal metadata lies at the end of a backing disk: bitmap, activity log,
 // superblock. One bitmap bit stands for a block, and every peer has a bitmap.
 const (
+	sectorSize      = 512
 	blockSize       = 4096
 	superblockSize  = 4096
 	activityLogSize = 32 * 1024 // one stripe of eight blocks

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"rvol/agent/decide"
 	"rvol/drbd"
@@ -49,13 +50,8 @@ func (e *Engine) doDRBD(ctx context.Context, in decide.Input, step decide.Step) 
 		return e.doRole(ctx, step)
 	case decide.Down:
 		return e.down(ctx, in, s)
-	case decide.Resize:
-		return tool.Resize(ctx, s.Minor)
-	case decide.RememberSize:
-		if err := tool.RememberSize(ctx, s.Minor); err != nil {
-			return err
-		}
-		return e.metadataAtEnd(s.Reservation)
+	case decide.Resize, decide.HoldSize, decide.RememberSize:
+		return e.doSize(ctx, step)
 	case decide.NewCurrentUUID:
 		return e.newCurrentUUID(ctx, s)
 	case decide.MeetAgain, decide.TakeAsGood, decide.Verify, decide.Repair:
@@ -146,6 +142,10 @@ func (e *Engine) adjust(ctx context.Context, s decide.Adjust) error {
 	}
 	if why := s.Allow.Check(s.Resource, commands); why != nil {
 		return why
+	}
+	grows := slices.ContainsFunc(commands, drbd.Command.Grows)
+	if grows && !slices.ContainsFunc(commands, func(c drbd.Command) bool { return !c.Grows() }) {
+		commands = nil // a size is held that the file knows nothing of: it stays so until the order says Resize
 	}
 	if len(commands) > 0 || s.Alone {
 		if err := tool.Adjust(ctx, ref); err != nil {

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -124,6 +125,53 @@ func (e *Engine) notGrown(reservation string, fact decide.BackingFact, was decid
 type refusedGrowth struct{}
 
 func (refusedGrowth) String() string { return "grow" }
+
+// doSize carries out what is about the size of DRBD's devices.
+func (e *Engine) doSize(ctx context.Context, step decide.Step) error {
+	tool := e.DRBD.Tool()
+	switch s := step.(type) {
+	case decide.Resize:
+		if err := tool.Resize(ctx, s.Minor); err != nil {
+			return err
+		}
+		e.moved(s.Minor, s.LV)
+	case decide.HoldSize:
+		return e.holdSize(ctx, s)
+	case decide.RememberSize:
+		if err := tool.RememberSize(ctx, s.Minor); err != nil {
+			return err
+		}
+		return e.metadataAtEnd(s.Reservation)
+	}
+	return nil
+}
+
+// holdSize looks how large the device is just now: never is it made smaller. Should the peer be there again, nothing is left to be held.
+func (e *Engine) holdSize(ctx context.Context, s decide.HoldSize) error {
+	r, up, err := e.DRBD.Fresh(ctx, s.Resource)
+	if err != nil || !up || decide.Connected(r) {
+		return err
+	}
+	d, there := r.Device(s.Number)
+	if !there || d.Minor != s.Minor {
+		return nil
+	}
+	err = e.DRBD.Tool().HoldSize(ctx, s.Minor, d.Size)
+	if errors.Is(err, drbd.ErrResync) || errors.Is(err, drbd.ErrNoPrimary) { // both are of a peer that is there
+		return nil
+	}
+	if err == nil {
+		e.moved(s.Minor, s.LV)
+	}
+	return err
+}
+
+// moved notes that the kernel has moved the metadata of a device to the end of a volume that has grown.
+func (e *Engine) moved(m drbd.Minor, lv decide.LV) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.facts.held[m] = lv.Size
+}
 
 // metadataAtEnd notes that DRBD's metadata is at the end of the volume as it is now.
 func (e *Engine) metadataAtEnd(reservation string) error {

@@ -2,10 +2,12 @@ package act_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"rvol/agent/decide"
 	"rvol/drbd"
@@ -59,10 +61,7 @@ func (n *node) litter() {
 // resize is the coordinator's part of a resize.
 func (p *pair) resize() {
 	p.Helper()
-	for _, n := range p.nodes {
-		n.give(func(d *decide.Desired) { d.Resources[0].Devices[0].Backing.Size = drbd.BackingSize(larger, 7) })
-	}
-	p.until("LVs have grown", func(n *node) bool { return n.state().Backing[0].LVSize == grownSize })
+	p.growVolumes()
 	p.until("UpToDate", func(n *node) bool { return n.disk() == drbd.UpToDate && n.connected() })
 	p.nodes[0].give(func(d *decide.Desired) { d.Resources[0].Devices[0].ResizeTo = larger })
 	p.until("DRBD has grown", func(n *node) bool { return n.state().Backing[0].Usable >= larger })
@@ -147,6 +146,78 @@ func (p *pair) onPrimary(which int, do func(n *node) error) {
 	}
 	n.give(func(d *decide.Desired) { d.Resources[0].Primary = false })
 	p.until("Secondary", func(m *node) bool { return m.role() == drbd.Secondary })
+}
+
+// The kernels of DRBD 8.4 would each take another size, and refuse the other's bitmap; the writer would never come back from that.
+func TestAPeerThatDiesWhileAVolumeGrowsMeetsTheOneThatWrites(t *testing.T) {
+	for victim := range 2 {
+		t.Run(fmt.Sprintf("node %d", victim), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, drbdtest.V84, false)
+				defer p.end()
+				p.form()
+				writer, lost := p.nodes[1-victim], p.nodes[victim]
+				writer.give(func(d *decide.Desired) { d.Resources[0].Primary = true })
+				p.until("Primary", func(n *node) bool { return n != writer || n.role() == drbd.Primary })
+				closed, err := writer.DRBD.Open(10000, "mkfs")
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := writer.size()
+				p.growVolumes()
+				lost.stop()
+				if err := lost.PowerOff(); err != nil {
+					t.Fatal(err)
+				}
+				p.until("it holds its size", func(n *node) bool { return n != writer || n.ran("--size=") > 0 })
+				writer.write(0)
+				lost.PowerOn()
+				lost.start()
+				p.until("UpToDate", func(n *node) bool { return n.disk() == drbd.UpToDate && n.connected() })
+				writer.write(4096)
+				for _, n := range p.nodes {
+					if got := n.size(); got != before {
+						t.Errorf("%s has %d bytes before it was told to grow, had %d", n.Name, got, before)
+					}
+				}
+				writer.give(func(d *decide.Desired) { d.Resources[0].Devices[0].ResizeTo = larger })
+				p.until("DRBD has grown", func(n *node) bool { return n.state().Backing[0].Usable >= larger })
+				p.until("UpToDate again", func(n *node) bool { return n.disk() == drbd.UpToDate && n.connected() })
+				writer.write(8192)
+				closed()
+			})
+		})
+	}
+}
+
+// growVolumes has both LVs grown.
+func (p *pair) growVolumes() {
+	p.Helper()
+	for _, n := range p.nodes {
+		n.give(func(d *decide.Desired) { d.Resources[0].Devices[0].Backing.Size = drbd.BackingSize(larger, 7) })
+	}
+	p.until("LVs have grown", func(n *node) bool { return n.state().Backing[0].LVSize == grownSize })
+}
+
+// write writes a block to the device, which must come to an end.
+func (n *node) write(off int64) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
+	defer cancel()
+	if err := n.DRBD.Write(ctx, 10000, off, make([]byte, 4096)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// size is that of the device.
+func (n *node) size() int64 {
+	n.t.Helper()
+	r, err := drbd.New(n.DRBD.Run, n.DRBD.Version()).Status(n.t.Context(), resource)
+	if err != nil || len(r.Devices) == 0 {
+		n.t.Fatalf("status: %v", err)
+	}
+	return r.Devices[0].Size
 }
 
 func TestAGrowthThatLVMRefusesIsSaidAndLeavesNothingBehind(t *testing.T) {

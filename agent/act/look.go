@@ -41,6 +41,7 @@ func (e *Engine) input(name string) decide.Input {
 	in.Facts.Applied = map[string]string{name: e.facts.applied[name]}
 	in.Facts.Together = map[string]int64{name: e.facts.together[name]}
 	in.Observed.Links = maps.Clone(e.links)
+	in.Facts.Held = maps.Clone(e.facts.held)
 	in.Facts.Verifying = maps.Clone(e.facts.verifying)
 	e.lookAtRest(&in, name)
 	in.Facts.Apart = decide.PartedSince(e.facts.apart[name], in.Desired, in.Observed, name, time.Now())

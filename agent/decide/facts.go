@@ -38,6 +38,9 @@ type Facts struct {
 	// Told is how many ends of resyncs that filled a device, of those that this stream of events told of, the peer was told of
 	// anew, or are remembered for that, by device of the resource looked at.
 	Told map[int]int
+	// Held is how large the volume was, in bytes, below a device of DRBD 8.4 when this process last had its metadata moved to the end
+	// of it, by minor.
+	Held map[drbd.Minor]int64
 	// Verifying is what was known when a verify was begun by this process, by operation.
 	Verifying map[string]Verifying
 }

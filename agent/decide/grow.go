@@ -29,18 +29,51 @@ func (p *planner) resize(r Resource, state *ReplicaState) {
 			continue
 		}
 		fact := p.in.Facts.Backings[d.Backing.Reservation]
-		if lv, ok := p.tagged(*d.Backing); ok && fact.MetaAt != 0 && dev.Size > drbd.UsableSize(fact.MetaAt, p.bitmaps(r)) {
+		lv, ok := p.tagged(*d.Backing)
+		if ok && fact.MetaAt != 0 && dev.Size > drbd.UsableSize(fact.MetaAt, p.bitmaps(r)) {
 			p.add(RememberSize{Reservation: d.Backing.Reservation, LV: lv, Minor: d.Minor})
 		}
-		if p.passive || d.ResizeTo <= dev.Size {
+		if !p.toResize(d, dev, lv) {
 			continue
 		}
 		if why := p.behind(r); why != "" {
 			state.Step = "waiting to resize " + r.Name + ": " + why
 			continue
 		}
-		p.add(Resize{Resource: r.Name, Number: d.Number, Minor: d.Minor})
+		p.add(Resize{Resource: r.Name, Number: d.Number, Minor: d.Minor, LV: lv})
 	}
+}
+
+// toResize says that the order wants a device larger than it is, or that the peer is still to be told: two of DRBD 8.4 may have met
+// with different sizes.
+func (p *planner) toResize(d Device, dev drbd.Device, lv LV) bool {
+	if p.passive || d.ResizeTo == 0 {
+		return false
+	}
+	return d.ResizeTo > dev.Size || p.in.Observed.DRBD.Is84() && p.in.Facts.Held[d.Minor] != lv.Size
+}
+
+// holdSizes keeps the devices at their size whose volumes have grown, while the peer of DRBD 8.4 is away: it may come back with its
+// metadata at the new end, and each would take another size then, and refuse the other's bitmap.
+func (p *planner) holdSizes(r Resource) {
+	if !p.isUp || !p.in.Observed.DRBD.Is84() || len(r.Peers) == 0 || p.connected() {
+		return
+	}
+	for _, d := range r.Devices {
+		if d.Backing == nil || !p.attached(d) {
+			continue
+		}
+		if lv, ok := p.tagged(*d.Backing); ok && p.lagsBehind(d, lv) && p.in.Facts.Held[d.Minor] != lv.Size {
+			p.add(HoldSize{Resource: r.Name, Number: d.Number, Minor: d.Minor, LV: lv})
+		}
+	}
+}
+
+// lagsBehind says that a device's volume has grown, and the device has not.
+func (p *planner) lagsBehind(d Device, lv LV) bool {
+	dev, _ := p.up.Device(d.Number)
+	fact := p.in.Facts.Backings[d.Backing.Reservation]
+	return fact.Growing == 0 && fact.MetaAt != 0 && lv.Size > fact.MetaAt && dev.Size <= drbd.UsableSize(fact.MetaAt, 1)
 }
 
 // behind says which peer with a disk is not Connected and UpToDate, or is being copied to.

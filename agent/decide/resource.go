@@ -96,6 +96,7 @@ func (p *planner) converge(r Resource, want string, state *ReplicaState) *Refusa
 // hold brings it up, makes it what the order says, and lets it serve.
 func (p *planner) hold(r Resource, want string, state *ReplicaState) *Refusal {
 	ready, why := p.disks(r)
+	p.holdSizes(r)
 	switch {
 	case why != nil && !r.goesOnWithout() || why == nil && !ready:
 	case !p.isUp:

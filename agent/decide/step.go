@@ -44,6 +44,14 @@ type (
 		Resource string
 		Number   int
 		Minor    drbd.Minor
+		LV       LV
+	}
+	// HoldSize keeps a device of DRBD 8.4 at the size it has, until Resize.
+	HoldSize struct {
+		Resource string
+		Number   int
+		Minor    drbd.Minor
+		LV       LV
 	}
 	// RememberSize writes down that DRBD has taken the new size, metadata
 	// included.
@@ -194,6 +202,7 @@ func (CreateLV) step()        {}
 func (GrowLV) step()          {}
 func (MoveMetadata) step()    {}
 func (Resize) step()          {}
+func (HoldSize) step()        {}
 func (RememberSize) step()    {}
 func (RememberFilled) step()  {}
 func (TellPeer) step()        {}

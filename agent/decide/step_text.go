@@ -18,7 +18,8 @@ func (s MoveMetadata) String() string {
 }
 
 // String tells people what is being done.
-func (s Resize) String() string { return fmt.Sprintf("resize %s/%d", s.Resource, s.Number) }
+func (s HoldSize) String() string { return fmt.Sprintf("hold the size of %s/%d", s.Resource, s.Number) }
+func (s Resize) String() string   { return fmt.Sprintf("resize %s/%d", s.Resource, s.Number) }
 
 // String tells people what is being done.
 func (s RememberSize) String() string { return "remember size of " + s.LV.VG + "/" + s.LV.Name }

@@ -272,6 +272,17 @@ func (n *Node) adjustVolumes(c *config, r *resource) [][]string {
 			commands = append(commands, setup("disk-options", options(c.disk), d.minor.String(), "--set-defaults"))
 		}
 	}
+	return append(commands, r.released()...)
+}
+
+// released is what adjust would do to devices whose size is held: the file does not say so.
+func (r *resource) released() [][]string {
+	var commands [][]string
+	for _, d := range r.devices() {
+		if d.md != nil && d.held != 0 {
+			commands = append(commands, setup("resize", nil, d.minor.String()), setup("check-resize", nil, d.minor.String()))
+		}
+	}
 	return commands
 }
 

@@ -113,6 +113,9 @@ func (c *conn) unlink() {
 
 // lose ends a connection whose peer is not heard any more, and tries again.
 func (c *conn) lose(why drbd.ConnState) {
+	if c.res.jammed() {
+		return
+	}
 	primary := c.role == drbd.Primary
 	c.generation++
 	c.state = why

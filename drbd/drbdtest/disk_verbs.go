@@ -142,6 +142,7 @@ func (d *device) attach(a arguments) error {
 	}
 	d.path, d.disk, d.md, d.mdSize, d.opts, d.client = path, disk, md, disk.Size(), a.options, false
 	d.res.node.lkbd[d.minor] = disk.Size()
+	d.held = 0
 	if d.size = md.Size; d.size == 0 {
 		d.size, md.Size = usable, usable
 	}
@@ -227,7 +228,8 @@ func (d *device) letGo() {
 // resizeAll grows a device to the smallest of its disks and copies what is
 // new, from here.
 func (d *device) resizeAll(a arguments) error {
-	if err := a.only("resize"); err != nil {
+	held, err := d.holds(a)
+	if err != nil {
 		return err
 	}
 	if d.md == nil {
@@ -243,8 +245,15 @@ func (d *device) resizeAll(a arguments) error {
 			size = min(size, part.md.usable(part.disk.Size()))
 		}
 	}
+	if held != 0 {
+		size = min(size, held)
+	} else if len(parts) == 1 && d.res.is84() && len(d.res.conns) > 0 { // who is alone keeps what was agreed on
+		size = min(size, d.size)
+	}
 	old := d.size
 	for _, part := range parts {
+		old = min(old, part.size)
+		part.held = held
 		part.moveTo(size)
 		part.res.publish()
 	}
@@ -252,6 +261,21 @@ func (d *device) resizeAll(a arguments) error {
 		d.copyGrowth(Extent{Off: old, Len: size - old})
 	}
 	return nil
+}
+
+// holds is the size that resize is given, in bytes; 0: none. It never makes a device smaller here: nothing of ours may ask for that.
+func (d *device) holds(a arguments) (int64, error) {
+	if !d.res.is84() || a.options["size"] == "" {
+		return 0, a.only("resize")
+	}
+	if err := a.only("resize", "size"); err != nil {
+		return 0, err
+	}
+	size, err := parseRate(a.options["size"])
+	if err == nil && size < d.size {
+		err = refuse(20, "it would make the device smaller")
+	}
+	return size, err
 }
 
 // parts are this device and those of the connected peers; busy when one of

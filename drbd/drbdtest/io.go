@@ -120,6 +120,7 @@ func (n *Node) readyDevice(ctx context.Context, minor drbd.Minor) (*device, erro
 		switch {
 		case err != nil:
 			return nil, err
+		case d.jammed:
 		case d.res.frozen() == "no" && !d.quorum:
 			return nil, fmt.Errorf("/dev/drbd%d: no quorum: %w", minor, ErrIO)
 		case d.res.frozen() == "no" && (d.data() != nil || d.res.opts["on-no-data-accessible"] != drbd.SuspendIO):

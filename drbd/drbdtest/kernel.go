@@ -32,6 +32,8 @@ type device struct {
 	md      *metadata
 	opts    map[string]string
 	size    int64 // bytes
+	held    int64 // DRBD 8.4: bytes that resize --size has set, which it does not grow over; 0: none
+	jammed  bool  // DRBD 8.4: the exchange of bitmaps has failed while it was written; only a reboot ends that
 	client  bool
 	quorum  bool
 	present int // voters, when quorum was counted

@@ -90,6 +90,37 @@ var changeBehaviours = []behaviour{
 		b.reads(0, 1)
 		b.reads(before+4096, 2)
 	}},
+	{says: "8.4: a survivor that holds its size meets one that comes back on a larger disk, and both grow when told to", only: 84, play: func(s *stage) {
+		a, b := s.formed()
+		a.primary()
+		size := s.apart(a, b)
+		s.ok(a.tool.HoldSize(s.Context(), s.minor, size))
+		s.together(a, b)
+		for _, x := range []*actor{a, b} {
+			if got := x.status().Devices[0].Size; got != size {
+				s.Errorf("%s: %d bytes, were %d", x.Name(), got, size)
+			}
+		}
+		s.ok(a.tool.Resize(s.Context(), s.minor))
+		b.becomes("larger", func(r drbd.Resource) bool { return r.Devices[0].Size > size+diskSize/2 })
+		a.upToDate()
+		b.upToDate()
+		a.write(size+4096, 4)
+		a.secondary()
+		b.primary()
+		b.reads(4096, 2)
+		b.reads(8192, 3)
+		b.reads(size+4096, 4)
+	}},
+	{says: "8.4: a survivor that holds nothing takes another size than the one that comes back, until they meet again", only: 84, play: func(s *stage) {
+		a, b := s.formed()
+		a.primary()
+		size := s.apart(a, b)
+		s.together(a, b)
+		for _, x := range []*actor{a, b} {
+			x.becomes("larger", func(r drbd.Resource) bool { return r.Devices[0].Size > size+diskSize/2 })
+		}
+	}},
 	{says: "a detached disk gets what it missed", play: func(s *stage) {
 		a, b := s.formed()
 		a.primary()
@@ -121,4 +152,28 @@ var changeBehaviours = []behaviour{
 			s.Errorf("got %+v", r)
 		}
 	}},
+}
+
+// apart lets both disks grow and one node lose its power before DRBD has, while the other writes.
+func (s *stage) apart(a, b *actor) (size int64) {
+	s.Helper()
+	a.write(0, 1)
+	size = a.status().Devices[0].Size
+	a.Grow(s.T, a.disk, 2*diskSize)
+	b.Grow(s.T, b.disk, 2*diskSize)
+	b.PowerOff(s.T)
+	a.lonely()
+	a.write(4096, 2)
+	return size
+}
+
+// together brings it back, with its metadata at the end of its larger disk.
+func (s *stage) together(a, b *actor) {
+	s.Helper()
+	b.PowerOn(s.T)
+	s.ok(b.tool.CheckResize(s.Context(), b.meta()))
+	b.up()
+	a.upToDate()
+	b.upToDate()
+	a.write(8192, 3)
 }

@@ -158,7 +158,8 @@ func (m *machine) NewDisk(t *testing.T, name string, size int64) string {
 
 func (m *machine) Grow(t *testing.T, disk string, size int64) {
 	t.Helper()
-	sh(t, m.world.lab, m.name, fmt.Sprintf("lvextend -qq -L %db %s", size, disk))
+	// An earlier disk of just this size may have left metadata there: the agent clears them too.
+	sh(t, m.world.lab, m.name, fmt.Sprintf("lvextend -qq -L %db %s; dd if=/dev/zero of=%[2]s bs=1M oflag=direct,seek_bytes conv=notrunc seek=%d count=1 2>/dev/null", size, disk, size-1<<20))
 }
 
 func (m *machine) Corrupt(t *testing.T, disk string, off int64, data []byte) {
