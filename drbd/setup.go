@@ -126,6 +126,20 @@ func (t *Tool) Resize(ctx context.Context, m Minor) error {
 	return t.RememberSize(ctx, m)
 }
 
+// ResizeAlone does so for a device that has no peer: DRBD 8.4 takes nobody for a peer that may not have the space.
+//
+//	drbdsetup resize MINOR --assume-peer-has-space
+//	drbdsetup check-resize MINOR
+func (t *Tool) ResizeAlone(ctx context.Context, m Minor) error {
+	if !t.ver.Is84() {
+		return t.Resize(ctx, m)
+	}
+	if err := t.do(ctx, "drbdsetup", "resize", m.String(), "--assume-peer-has-space"); err != nil {
+		return err
+	}
+	return t.RememberSize(ctx, m)
+}
+
 // HoldSize keeps a device at the bytes that it has, whatever its disk could hold, and moves the metadata to the end of a disk that has
 // grown. The peer of a device that is held keeps to that too, from when they meet on. Resize ends it, on both. DRBD 8.4 only: without
 // it two that meet may each take another size.

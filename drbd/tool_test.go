@@ -53,6 +53,7 @@ func everyVerb(ctx context.Context, tool *drbd.Tool) []struct {
 		{"NewGeneration", tool.NewGeneration(ctx, 10000)},
 		{"Secondary", tool.Secondary(ctx, r)},
 		{"Resize", tool.Resize(ctx, 10000)},
+		{"ResizeAlone", tool.ResizeAlone(ctx, 10000)},
 		{"HoldSize", tool.HoldSize(ctx, 10000, 1<<30)},
 		{"ResumeIO", tool.ResumeIO(ctx, 10000)},
 		{"TellPeer", tool.TellPeer(ctx, 10000)},

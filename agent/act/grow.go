@@ -131,7 +131,11 @@ func (e *Engine) doSize(ctx context.Context, step decide.Step) error {
 	tool := e.DRBD.Tool()
 	switch s := step.(type) {
 	case decide.Resize:
-		if err := tool.Resize(ctx, s.Minor); err != nil {
+		resize := tool.Resize
+		if s.Alone {
+			resize = tool.ResizeAlone
+		}
+		if err := resize(ctx, s.Minor); err != nil {
 			return err
 		}
 		e.moved(s.Minor, s.LV)

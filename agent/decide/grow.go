@@ -40,7 +40,7 @@ func (p *planner) resize(r Resource, state *ReplicaState) {
 			state.Step = "waiting to resize " + r.Name + ": " + why
 			continue
 		}
-		p.add(Resize{Resource: r.Name, Number: d.Number, Minor: d.Minor, LV: lv})
+		p.add(Resize{Resource: r.Name, Number: d.Number, Minor: d.Minor, LV: lv, Alone: len(r.Peers) == 0})
 	}
 }
 

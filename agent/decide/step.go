@@ -45,6 +45,7 @@ type (
 		Number   int
 		Minor    drbd.Minor
 		LV       LV
+		Alone    bool // it has no peer
 	}
 	// HoldSize keeps a device of DRBD 8.4 at the size it has, until Resize.
 	HoldSize struct {

@@ -228,7 +228,7 @@ func (d *device) letGo() {
 // resizeAll grows a device to the smallest of its disks and copies what is
 // new, from here.
 func (d *device) resizeAll(a arguments) error {
-	held, err := d.holds(a)
+	held, roomy, err := d.holds(a)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (d *device) resizeAll(a arguments) error {
 	}
 	if held != 0 {
 		size = min(size, held)
-	} else if len(parts) == 1 && d.res.is84() && len(d.res.conns) > 0 { // who is alone keeps what was agreed on
+	} else if len(parts) == 1 && d.res.is84() && !roomy { // who is alone keeps what was agreed on
 		size = min(size, d.size)
 	}
 	old := d.size
@@ -264,18 +264,19 @@ func (d *device) resizeAll(a arguments) error {
 }
 
 // holds is the size that resize is given, in bytes; 0: none. It never makes a device smaller here: nothing of ours may ask for that.
-func (d *device) holds(a arguments) (int64, error) {
-	if !d.res.is84() || a.options["size"] == "" {
-		return 0, a.only("resize")
+// Whoever has no peer says that it has the space.
+func (d *device) holds(a arguments) (size int64, roomy bool, err error) {
+	if !d.res.is84() {
+		return 0, false, a.only("resize")
 	}
-	if err := a.only("resize", "size"); err != nil {
-		return 0, err
+	if err := a.only("resize", "size", "assume-peer-has-space"); err != nil || a.options["size"] == "" {
+		return 0, a.options["assume-peer-has-space"] != "", err
 	}
-	size, err := parseRate(a.options["size"])
+	size, err = parseRate(a.options["size"])
 	if err == nil && size < d.size {
 		err = refuse(20, "it would make the device smaller")
 	}
-	return size, err
+	return size, false, err
 }
 
 // parts are this device and those of the connected peers; busy when one of

@@ -10,7 +10,7 @@ import (
 )
 
 // bootstrap gives the volume its first data generation by one CreateNewUUID on one
-// member, and waits until every Diskful is UpToDate. Then the volume is formed, for ever.
+// member, and waits until every Diskful is UpToDate and nobody Primary. Then the volume is formed, for ever.
 func bootstrap(in Input) Outcome {
 	rs := active(in)
 	ds := diskful(rs)
@@ -38,8 +38,10 @@ func bootstrap(in Input) Outcome {
 	if why := upToDate(ds); why != "" {
 		return waitOr(in, limit, why)
 	}
-	if why := voting(in, rs); why != "" {
-		return Outcome{Wait: why} // the data is there: beginning again would gain nothing
+	for _, why := range []string{inUse(ds), voting(in, rs)} {
+		if why != "" {
+			return Outcome{Wait: why} // the data is there: beginning again would gain nothing
+		}
 	}
 	st := model.Clone(in.Status)
 	out := advance(in, st, "all UpToDate: formed")
@@ -133,6 +135,17 @@ func voting(in Input, rs []Replica) string {
 			if why := check(in, append(diskful(rs), r)); why != "" {
 				return why
 			}
+		}
+	}
+	return ""
+}
+
+// inUse says which replica is Primary. A lone one of DRBD 8.4 is, for a moment, to get its first generation: whoever attached the
+// formed volume then would be told that it is ready, and see it made Secondary.
+func inUse(ds []Replica) string {
+	for _, r := range ds {
+		if r.Resource.Role == drbd.Primary {
+			return fmt.Sprintf("replica %s is Primary still", name(r))
 		}
 	}
 	return ""

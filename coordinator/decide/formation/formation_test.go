@@ -226,6 +226,13 @@ func TestNext(t *testing.T) {
 			in.Operation = granted(*in, model.OperationSucceeded)
 			in.Replicas[0].Known = false
 		}, "put volume.status/db-1; wait: replica 0 (n1): its agent has not reported"},
+		{"all UpToDate, one Primary still: waited for", BootstrapData, func(in *Input) {
+			in.Operation = granted(*in, model.OperationSucceeded)
+			for i := range in.Replicas {
+				in.Replicas[i].Resource.Devices[0].Disk = drbd.UpToDate
+			}
+			in.Replicas[0].Resource.Role = drbd.Primary
+		}, "put volume.status/db-1; wait: replica 0 (n1) is Primary still"},
 		{"all UpToDate: formed", BootstrapData, func(in *Input) {
 			in.Operation = granted(*in, model.OperationSucceeded)
 			for i := range in.Replicas {
