@@ -59,8 +59,8 @@ type loss struct {
 type user struct {
 	failover
 
-	node, copy string  // the other copy is there in the end
-	written    *writer // nil: not yet
+	node, copy string // the other copy is there in the end
+	written    *writer
 	stop       context.CancelFunc
 }
 
@@ -131,14 +131,12 @@ func (l *loss) prepare(third string) {
 	}
 }
 
-// uses attaches a volume, and writes to it if that is not for later.
+// uses attaches a volume, and writes to it.
 func (l *loss) uses(w *work) {
 	l.Helper()
 	l.rvol("volume attach " + w.volume + " " + w.user + " --wait")
 	u := &user{failover: failover{T: l.T, Cluster: l.Cluster, volume: w.volume, last: -1}, node: w.user, copy: w.copy}
-	if !w.idle {
-		u.begin()
-	}
+	u.begin()
 	l.users = append(l.users, u)
 }
 
@@ -189,7 +187,7 @@ func (l *loss) cut() (missed []string) {
 		}
 	}
 	for _, u := range l.users {
-		if u.written != nil && u.node != l.lost { // it is let go on alone
+		if u.node != l.lost { // it is let go on alone
 			last, _ := u.written.reached()
 			u.written.reaches(l.T, last+20)
 		}
@@ -230,10 +228,6 @@ func (l *loss) nothingIsLost() {
 	l.Helper()
 	for _, u := range l.users {
 		survived := u.node != l.lost
-		if u.written == nil {
-			u.begin()
-			survived = true
-		}
 		u.stop()
 		if u.last = u.written.end(); survived {
 			u.stopWriting(u.node)

@@ -74,7 +74,6 @@ type work struct {
 	line         string        // the command that begins it
 	after        time.Duration // when it begins
 	user, copy   string        // who uses the volume, and who has the other copy in the end; empty: nobody
-	idle         bool          // the user does not write before all is over
 
 	underWay func(volume) string // at what; "": not any more
 	done     func(volume) bool   // it has ended as it should
@@ -126,12 +125,12 @@ func (l *loss) moveLine(v volume) string {
 	return ""
 }
 
-// grows is a volume that grows while it is in use. It is not written meanwhile: two of DRBD 8.4 that meet again with disks that have
-// grown and devices that have not may refuse each other's bitmap, and what is being written just then never ends.
+// grows is a volume that grows while it is written. Whoever is left with a disk that has grown and a device that has not holds its
+// size until both meet: two kernels of DRBD 8.4 would each take another one.
 func (l *loss) grows(user, other string) *work {
 	name := "grown" + l.suffix
 	return &work{
-		kind: "resize", volume: name, line: "volume resize " + name + " 64MiB", after: before(800 * time.Millisecond), user: user, copy: other, idle: true, underWay: transits,
+		kind: "resize", volume: name, line: "volume resize " + name + " 64MiB", after: before(800 * time.Millisecond), user: user, copy: other, underWay: transits,
 		done: func(v volume) bool { return v.rests() && v.Devices[0].Size == 64<<20 },
 	}
 }
