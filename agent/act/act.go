@@ -56,7 +56,7 @@ type Engine struct {
 		starved   map[string]map[int]bool              // by resource: see decide.Facts
 		told      map[string]told                      // by resource
 		verifying map[string]decide.Verifying          // by operation
-		held      map[drbd.Minor]int64                 // see decide.Facts
+		held      map[string]int64                     // see decide.Facts
 	}
 	sole  sync.Mutex           // held while a grant is used, or found to be over
 	tried map[string]time.Time // when a connection was last tried again
@@ -68,7 +68,7 @@ type Engine struct {
 func NewEngine(c Config) *Engine {
 	e := &Engine{Config: c, poke: make(chan struct{}, 1), keys: map[string]*key{}}
 	e.facts.wasUp, e.facts.starved = map[string]bool{}, map[string]map[int]bool{}
-	e.facts.told, e.facts.held = map[string]told{}, map[drbd.Minor]int64{}
+	e.facts.told, e.facts.held = map[string]told{}, map[string]int64{}
 	e.facts.apart, e.facts.verifying = map[string]map[drbd.NodeID]time.Time{}, map[string]decide.Verifying{}
 	e.facts.stuck = map[string]map[drbd.NodeID]time.Time{}
 	e.facts.applied, e.facts.metadata, e.facts.together, e.tried = map[string]string{}, map[string]remembered{}, map[string]int64{}, map[string]time.Time{}

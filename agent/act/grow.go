@@ -138,7 +138,7 @@ func (e *Engine) doSize(ctx context.Context, step decide.Step) error {
 		if err := resize(ctx, s.Minor); err != nil {
 			return err
 		}
-		e.moved(s.Minor, s.LV)
+		e.moved(s.LV)
 	case decide.HoldSize:
 		return e.holdSize(ctx, s)
 	case decide.RememberSize:
@@ -165,16 +165,16 @@ func (e *Engine) holdSize(ctx context.Context, s decide.HoldSize) error {
 		return nil
 	}
 	if err == nil {
-		e.moved(s.Minor, s.LV)
+		e.moved(s.LV)
 	}
 	return err
 }
 
 // moved notes that the kernel has moved the metadata of a device to the end of a volume that has grown.
-func (e *Engine) moved(m drbd.Minor, lv decide.LV) {
+func (e *Engine) moved(lv decide.LV) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.facts.held[m] = lv.Size
+	e.facts.held[lv.Reservation] = lv.Size
 }
 
 // metadataAtEnd notes that DRBD's metadata is at the end of the volume as it is now.

@@ -39,8 +39,8 @@ type Facts struct {
 	// anew, or are remembered for that, by device of the resource looked at.
 	Told map[int]int
 	// Held is how large the volume was, in bytes, below a device of DRBD 8.4 when this process last had its metadata moved to the end
-	// of it, by minor.
-	Held map[drbd.Minor]int64
+	// of it, by reservation: minors and names are used again.
+	Held map[string]int64
 	// Verifying is what was known when a verify was begun by this process, by operation.
 	Verifying map[string]Verifying
 }

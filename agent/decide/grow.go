@@ -50,7 +50,7 @@ func (p *planner) toResize(d Device, dev drbd.Device, lv LV) bool {
 	if p.passive || d.ResizeTo == 0 {
 		return false
 	}
-	return d.ResizeTo > dev.Size || p.in.Observed.DRBD.Is84() && p.in.Facts.Held[d.Minor] != lv.Size
+	return d.ResizeTo > dev.Size || p.in.Observed.DRBD.Is84() && p.in.Facts.Held[lv.Reservation] != lv.Size
 }
 
 // holdSizes keeps the devices at their size whose volumes have grown, while the peer of DRBD 8.4 is away: it may come back with its
@@ -63,7 +63,7 @@ func (p *planner) holdSizes(r Resource) {
 		if d.Backing == nil || !p.attached(d) {
 			continue
 		}
-		if lv, ok := p.tagged(*d.Backing); ok && p.lagsBehind(d, lv) && p.in.Facts.Held[d.Minor] != lv.Size {
+		if lv, ok := p.tagged(*d.Backing); ok && p.lagsBehind(d, lv) && p.in.Facts.Held[lv.Reservation] != lv.Size {
 			p.add(HoldSize{Resource: r.Name, Number: d.Number, Minor: d.Minor, LV: lv})
 		}
 	}
